@@ -115,7 +115,7 @@ def check_quotas(at: PartitionScheduler, *, settled: bool) -> None:
         if known is None:
             assert queue.parent is None or queue.max == queue.configured_max, queue
             continue
-        policy, quota = known[0].instance.plugin, known[1]
+        policy, quota = known[0].plugin, known[1]
         expected: Mapping[str, int] | None = queue.configured_max
         if isinstance(policy, ShiftPlan):
             amount, until = policy.at(now)
@@ -131,10 +131,11 @@ def check_quotas(at: PartitionScheduler, *, settled: bool) -> None:
             expected = queue.max
         if settled or isinstance(policy, ShiftPlan):
             assert queue.max == expected, queue
-    for due, found in quotas._appointments.items():
-        assert found.queues, due
+    for due, found in quotas._questions._exact.items():
+        assert found.items, due
+        assert found.timer is not None, due
         assert found.timer.call is not None, due
-        assert all(quotas._due[each] == due for each in found.queues), due
+        assert all(quotas._questions._due[each] is found for each in found.items), due
 
 
 def _assert_room(at: PartitionScheduler, ask: Ask) -> None:
@@ -142,7 +143,7 @@ def _assert_room(at: PartitionScheduler, ask: Ask) -> None:
         known = at.quotas._bound.get(queue)
         most: Mapping[str, int] | None = queue.max
         if known is not None and known[0].watches_siblings:
-            most = borrowed_max(queue, known[0].instance.plugin)
+            most = borrowed_max(queue, known[0].plugin)
         for name, amount in ask.resource.items():
             if amount and most is not None and name in most:
                 assert queue.allocated.get(name, 0) + amount <= most[name], f"{ask} exceeds {queue}"

@@ -110,8 +110,8 @@ def check_permits(at: PartitionScheduler) -> None:
     for hold, members in holds.items():
         assert {one.uuid for one in members} == {one.uuid for one in hold.members}, hold
         assert hold.gang is None or hold.gang.held or hold.gang.done, hold
-        assert hold in at.permits._rounds, hold
-    assert set(at.permits._rounds) == set(holds)
+        assert hold in at.permits._questions, hold
+    assert set(at.permits._questions) == set(holds)
     in_groups = [hold for group in at.permits._groups.values() for hold in group]
     assert len(in_groups) == len(set(in_groups))
     assert set(in_groups) == {hold for hold in holds if hold.place is not None}

@@ -18,7 +18,7 @@ from tests.core.manual_workers import (
 )
 from yunikorn.api import AdmissionPolicy, Application, Queue
 from yunikorn.interface.messages import UpdateResponse
-from yunikorn.scheduling.application_copies import ApplicationCopy, QueueCopy
+from yunikorn.scheduling.admission.policy_copies import ApplicationCopy, QueueCopy
 from yunikorn.states import FAILED
 
 CONFIG = configuration(queue("a", resources={"max": {"vcore": 4}}), admission=["licence"])

@@ -29,7 +29,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
-from yunikorn.scheduling.policy_questions import FEW_HANGING, MOST_HANGING, PAUSE
+from yunikorn.scheduling.admission.worker_questions import FEW_HANGING, MOST_HANGING, PAUSE
 
 LEAVES = queue("a"), queue("b")
 SITE = configuration(*LEAVES, submitpolicies=["site"])

@@ -16,7 +16,6 @@ from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING
 from yunikorn.scheduling.placement import PlacementChain, PlacementResult
-from yunikorn.scheduling.policy_steps import Finished, begin
 
 
 @attrs.frozen
@@ -98,9 +97,10 @@ def rule(written: Mapping[str, Any]) -> RuleConfig:
 
 def placed_by(chain: PlacementChain, app: Any) -> PlacementResult:
     """Return the placement of an application by rules that never block."""
-    found = begin(chain.steps(app), None, print)
-    assert isinstance(found, Finished)
-    return found.result
+    with pytest.raises(StopIteration) as end:
+        next(chain.steps(app))
+    found: PlacementResult = end.value.value
+    return found
 
 
 @pytest.fixture

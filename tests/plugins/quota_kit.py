@@ -84,7 +84,7 @@ class World:
         return self.queue(path).max
 
     def policy(self, path: str) -> Any:
-        return self.at.quotas._bound[self.queue(path)][0].instance.plugin
+        return self.at.quotas._bound[self.queue(path)][0].plugin
 
     @property
     def at(self) -> PartitionScheduler:

@@ -27,16 +27,16 @@ def test_many_dynamic_queues_share_timers_and_cost_a_decision_nothing() -> None:
         rm.app(f"app{number}", f"root.users.u{number}")
         rm.ask(f"app{number}", "task", count=2, vcore=1000)
     quotas = rm.at_work().quotas
-    assert (len(quotas._bound), len(quotas._appointments), len(quotas._policies)) == (200, 1, 1)
+    assert (len(quotas._bound), len(quotas._questions._exact), len(quotas._policies)) == (200, 1, 1)
     (policy,) = quotas._policies.values()
     asked: list[api.Queue] = []
-    plain = policy.quota
+    plain = policy.call
 
-    def quota(queue: api.Queue) -> api.Quota | None:
-        asked.append(queue)
-        return plain(queue)  # type: ignore[arg-type, no-any-return]
+    def quota(argument: tuple[api.Queue, int]) -> object:
+        asked.append(argument[0])
+        return plain(argument)
 
-    policy.quota = quota
+    policy.call = quota
     assert len(rm.schedule()) == 200
     assert not asked
     rm.pass_time(HOUR)
@@ -51,13 +51,13 @@ def test_a_placement_asks_about_its_own_queue_only(world: Make) -> None:
         at.cluster.submit(application(name, f"root.{name}"), ask(count=10, vcore=1))
     (policy,) = at.at.quotas._policies.values()
     asked: list[str] = []
-    plain = policy.quota
+    plain = policy.call
 
-    def quota(queue: api.Queue) -> api.Quota | None:
-        asked.append(queue.path)
-        return plain(queue)  # type: ignore[arg-type, no-any-return]
+    def quota(argument: tuple[api.Queue, int]) -> object:
+        asked.append(argument[0].path)
+        return plain(argument)
 
-    policy.quota = quota
+    policy.call = quota
     assert len(at.cluster.run()) == 20
     # A placement asks about one queue, and a round of decisions about all of them.
     assert len(asked) <= 20 + 4 * len(names)

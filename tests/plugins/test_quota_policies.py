@@ -330,7 +330,7 @@ def test_dynamic_queues_get_the_policy_of_their_template(world: Make) -> None:
         assert at.run(f"app{number}", f"root.users.u{number}", 4) == 2
     assert len({id(at.policy(f"root.users.u{number}")) for number in range(5)}) == 1
     quotas = at.at.quotas
-    assert len(quotas._appointments) == 1
+    assert len(quotas._questions._exact) == 1
     at.cluster.advance(HOUR)
     at.cluster.run()
     assert at.running("app0") == 4
@@ -338,7 +338,7 @@ def test_dynamic_queues_get_the_policy_of_their_template(world: Make) -> None:
         at.cluster.withdraw(f"app{number}")
     at.cluster.advance(60)
     assert not quotas._bound
-    assert not quotas._due
+    assert not quotas._questions
 
 
 def test_tags_of_a_namespace_change_the_configured_max_below_a_policy(world: Make) -> None:

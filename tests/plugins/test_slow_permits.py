@@ -19,7 +19,7 @@ from yunikorn.recording.recording_reader import read_recording
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
-from yunikorn.scheduling.application_copies import AllocationCopy, NodeCopy
+from yunikorn.scheduling.admission.policy_copies import AllocationCopy, NodeCopy
 
 
 class Server(PermitPolicy):

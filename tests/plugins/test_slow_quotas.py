@@ -19,7 +19,7 @@ from yunikorn.recording.recording_reader import read_recording
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
-from yunikorn.scheduling.application_copies import QueueCopy
+from yunikorn.scheduling.admission.policy_copies import QueueCopy
 
 
 class Office(QuotaPolicy):
@@ -181,7 +181,7 @@ def test_queue_that_is_removed_meanwhile_is_forgotten() -> None:
     rm.pass_time(60)
     workers.answer_all()
     assert rm.at_work().partition.queue("root.b") is None
-    assert not rm.at_work().quotas._pending
+    assert not rm.at_work().quotas._questions._open
 
 
 class Looks(QuotaPolicy):

@@ -52,6 +52,9 @@ class HeldPlacements:
         """Return the held placements in order of placement."""
         return iter(list(self._holds))
 
+    def __contains__(self, hold: PlacementHold) -> bool:
+        return hold in self._holds
+
     # -- placements ---------------------------------------------------------------------------------
 
     def place(self, ask: Ask, node: Node) -> PlacementHold:

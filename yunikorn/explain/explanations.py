@@ -22,8 +22,8 @@ from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
+from yunikorn.scheduling.admission.questions import with_next_question
 from yunikorn.scheduling.obstacles import bound_of, obstacles
-from yunikorn.scheduling.questions import with_next_question
 from yunikorn.states import ACTIVE, STOPPED
 from yunikorn.text import listed
 

@@ -17,7 +17,7 @@ import attrs
 from yunikorn.explain.explanations import Reason, answers, likeness_of
 from yunikorn.explain.node_fit import SCAN, NodeScan, scan_for_gang, scan_in_slices
 from yunikorn.explain.request_position import QueuePosition, in_order, orders_requests
-from yunikorn.scheduling.questions import with_next_question
+from yunikorn.scheduling.admission.questions import with_next_question
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation

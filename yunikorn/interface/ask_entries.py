@@ -82,7 +82,7 @@ class AskEntries:
         if not _is_plain_key(app_id) or type(partition_name) is not str:
             return None
         at = self._partitions.find(partition_name)
-        if at is not None and at.ask_intake.checks is not None:
+        if at is not None and at.ask_intake.policies:
             return None
         if at is not None and at is not self._at:
             if self._at is not None:
@@ -153,7 +153,7 @@ class AskEntries:
             if app_id in at.waiting:
                 at.waiting.defer(app_id, partial(self.take_implicit, ask), [app_id])
                 return None
-        checked = at.ask_intake.checks is not None
+        checked = bool(at.ask_intake.policies)
         add = at.ask_intake.add if checked else at.asks.add
         add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
         return at if ask.application_id and not checked else None

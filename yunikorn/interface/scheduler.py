@@ -41,8 +41,8 @@ from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
+from yunikorn.scheduling.admission.wake_ups import SPACING
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.scheduling.wake_ups import SPACING
 from yunikorn.states import STOPPED
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         UpdateRequest,
     )
     from yunikorn.interface.rm_partitions import RMPartitions
+    from yunikorn.scheduling.admission.waiting_applications import Entry
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-    from yunikorn.scheduling.waiting_applications import Entry
 
 E = TypeVar("E")
 Place = tuple["PartitionScheduler", str]

@@ -62,9 +62,11 @@ class ExecutionTimeout:
 class Hold:
     """Hold of an application by an admission policy."""
 
-    __slots__ = ("latest", "number", "policy", "since", "until", "why", "withdraw")
+    __slots__ = ("at", "latest", "number", "policy", "since", "until", "why", "withdraw")
 
-    def __init__(self, policy: str, why: str, since: int, until: int, withdraw: Callable[[], None]) -> None:
+    def __init__(
+        self, policy: str, why: str, since: int, until: int, at: int, withdraw: Callable[[], None]
+    ) -> None:
         self.policy = policy
         """Name of the policy."""
         self.why = why
@@ -76,6 +78,8 @@ class Hold:
         """Number of questions so far."""
         self.until = until
         """Time at which the policy is asked again (ns)."""
+        self.at = at
+        """Position of the policy."""
         self.withdraw = withdraw
         """Ends the questions about the application; called when it leaves."""
 

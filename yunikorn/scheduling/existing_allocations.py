@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.ask_checks import AskIntake
+    from yunikorn.scheduling.admission.submitted_asks import SubmittedAsks
+    from yunikorn.scheduling.admission.waiting_applications import WaitingApplications
     from yunikorn.scheduling.preemption.preemption import Preemption
-    from yunikorn.scheduling.waiting_applications import WaitingApplications
 
 
 MARK = "\0awaited "
@@ -144,7 +144,7 @@ class ExistingAllocations:
         partition: Partition,
         preemption: Preemption,
         waiting: WaitingApplications,
-        ask_intake: AskIntake,
+        ask_intake: SubmittedAsks,
     ) -> None:
         self._partition = partition
         self._preemption = preemption

@@ -19,26 +19,26 @@ from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
 from yunikorn.model.node import Node
 from yunikorn.resources import Resource, has_negative
+from yunikorn.scheduling.admission.held_applications import HeldApplications
+from yunikorn.scheduling.admission.permits import Permits
+from yunikorn.scheduling.admission.queue_quotas import QueueQuotas
+from yunikorn.scheduling.admission.submitted_applications import SubmittedApplications
+from yunikorn.scheduling.admission.submitted_asks import SubmittedAsks
+from yunikorn.scheduling.admission.waiting_applications import WaitingApplications
+from yunikorn.scheduling.admission.wake_ups import WakeUps
+from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 from yunikorn.scheduling.application_admission import (
     MaxAppsEvents,
 )
-from yunikorn.scheduling.application_holds import ApplicationHolds
-from yunikorn.scheduling.application_intake import ApplicationIntake
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
-from yunikorn.scheduling.ask_checks import AskIntake
 from yunikorn.scheduling.decision_states import DecisionStates
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
 from yunikorn.scheduling.node_orders import DEFAULT
-from yunikorn.scheduling.permits import Permits
 from yunikorn.scheduling.policies import Policies, QueuePolicies
-from yunikorn.scheduling.policy_questions import PolicyQuestions
 from yunikorn.scheduling.preemption.preemption import Preemption
-from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.start_failures import StartFailures
-from yunikorn.scheduling.waiting_applications import WaitingApplications
-from yunikorn.scheduling.wake_ups import WakeUps
 from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
@@ -86,10 +86,10 @@ class PartitionScheduler:
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
         calls = core_context.policy_calls
-        self.questions: PolicyQuestions | None = None
+        self.questions: WorkerQuestions | None = None
         """Questions to policies that workers call; None if there are no workers."""
         if calls is not None:
-            self.questions = PolicyQuestions(self.partition, calls, core_context.activate)
+            self.questions = WorkerQuestions(self.partition, calls, core_context.activate)
         self.waiting = WaitingApplications()
         """Applications whose checks or placement wait for a worker; neither accepted nor rejected yet."""
         self.decision_states = DecisionStates()
@@ -112,10 +112,10 @@ class PartitionScheduler:
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
-        self.ask_intake = AskIntake(self.partition, self.asks, self.questions)
+        self.ask_intake = SubmittedAsks(self.partition, self.asks, self.questions)
         self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting, self.ask_intake)
-        self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted, self.questions)
-        self.intake = ApplicationIntake(
+        self.holds = HeldApplications(self.partition, self.policies.admission, self._admitted, self.questions)
+        self.intake = SubmittedApplications(
             self.partition,
             self.policies,
             self.existing,
@@ -124,7 +124,7 @@ class PartitionScheduler:
             self.waiting,
             on_new_queues=self.apply_queue_changes,
             node_order=self._node_order,
-            questions=self.questions,
+            workers=self.questions,
         )
         self.start_failures = StartFailures(
             self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue
@@ -154,7 +154,7 @@ class PartitionScheduler:
         self.queue_policies.registry = self.policies.plan.registry
         self.intake.policies = self.policies
         self.policies.bind(workers=self.questions is not None)
-        self.ask_intake.use(self.policies.ask_checks)
+        self.ask_intake.use(self.policies.submit_ask)
         self.permits.use(self.policies.permits)
 
     def _keep_books(self) -> None:

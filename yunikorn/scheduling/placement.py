@@ -21,7 +21,6 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -29,15 +28,14 @@ import attrs
 from yunikorn.api import Refused
 from yunikorn.config.acl import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
-from yunikorn.containment import contained, cut, describe_error, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import contained, cut, safe_repr, text_or_none
 from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.framework.plugin_failures import PluginFailures
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
+from yunikorn.framework.policy_calls import PolicyAnswer, may_block, safe
 from yunikorn.resources import INT64_MAX, Resource, above_zero
-from yunikorn.scheduling.application_copies import ApplicationCopy
-from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.policy_steps import PolicyQuestion, Steps
+from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyMethod
+from yunikorn.scheduling.admission.policy_copies import ApplicationCopy
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.instances import InstancePlan
     from yunikorn.framework.offers import Offer
     from yunikorn.model.queue import Queue
-
+    from yunikorn.scheduling.admission.asked_policies import Steps
 
 _log = logging.getLogger("yunikorn.placement")
 
@@ -148,6 +146,27 @@ class RuleResult:
     """True if the rule refused the application with a reason."""
 
 
+def _read_place(app: object, answer: Any) -> PolicyAnswer:
+    """Return the queue name or the refusal of an answer. Raises `TypeError` for a wrong one."""
+    if issubclass(type(answer), Refused):
+        reason = text_or_none(answer.reason)
+        if reason is None:
+            raise TypeError(f"it refused with the reason {safe_repr(answer.reason)} instead of text")
+        return PolicyAnswer(reason=safe(reason))
+    name = text_or_none(answer)
+    if name is None:
+        raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
+    return PolicyAnswer(queue=safe(name))
+
+
+PLACE = PolicyMethod(
+    "placement rule",
+    "place",
+    "placing",
+    lambda app: f"application '{app.id}'",
+    _read_place,
+    ApplicationCopy.of,
+)
 NO_QUEUE = RuleResult(reason="the rule returns no queue for this application")
 BLOCKS_WITH_QUEUES = (
     "a rule with blocking = True gets no queues, which change while it is asked: define place(app), and "
@@ -170,67 +189,36 @@ class BoundRule:
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
         made = plan.make(PLACEMENT, config.name, plugin_options(config, offer))
         self.plugin: PlacementRule = made.plugin
-        self._origin = made.origin
+        self._policy = AskedPolicy(made.plugin, config.name, made.origin, PLACE, failures)
         self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
-        place = read_attribute(self.plugin, "place")
-        self._place: Callable[[Application], Any] = place
-        self._asked: AskedPolicy | None = None
-        """The rule, if workers call it; set by `bind`."""
-        self._blocks = may_block(self.plugin, made.origin, failures)
+        place: Callable[..., Any] = self._policy.call
         if _takes_queues(place):
-            if self._blocks:
+            if may_block(self.plugin, made.origin, failures):
                 raise PluginError(made.origin, "reading its place", BLOCKS_WITH_QUEUES)
-            self._place = partial(_place_with, place, TreeView(tree))
+            queues = TreeView(tree)
+            self._policy.call = lambda app: place(app, queues)
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
-        self._failures = failures
 
     def bind(self, *, workers: bool) -> None:
         """Let `workers` call the rule if it may block, which gets a copy of the application."""
         if self.parent is not None:
             self.parent.bind(workers=workers)
-        if self._blocks and workers:
-            at_once = calls_at_once(self.plugin, self._origin, self._failures)
-            call = partial(_call, self._place)
-            title = f"placement rule {self.name}"
-            self._asked = AskedPolicy(self.plugin, title, self._origin, call, at_once)
-        elif self._blocks:
-            self._place = partial(_place_copy, self._place)
+        self._policy.bind(workers=workers)
 
     def steps(self, app: Application) -> Steps[RuleResult]:
         """Return the queue that this rule selects for `app`; access rights are not checked."""
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
             return RuleResult(reason=f"its filter excludes user '{app.user}'")
-        if self._asked is None:
-            found = self._ask(app)
-        else:
-            answer = yield PolicyQuestion(self._asked, partial(ApplicationCopy.of, app))
-            found = self._understand(app, answer)
-        if isinstance(found, RuleResult):
-            return found
-        return (yield from self._complete(found, app))
-
-    def _ask(self, app: Application) -> str | RuleResult:
-        try:
-            answer = _checked(self._place(app))
-        except contained() as error:
-            return self._failed(app, error)
-        if isinstance(answer, Refused):
-            return RuleResult(reason=answer.reason, failed=True, refused=True)
-        return answer or NO_QUEUE
-
-    def _understand(self, app: Application, answer: PolicyAnswer) -> str | RuleResult:
-        """Return the queue name, or the result, that a worker's answer means."""
+        answer = yield from self._policy.ask(app)
         if answer.failed is not None:
-            return self._failed(app, answer.failed)
+            return RuleResult(reason=answer.failed, failed=True)
         if answer.reason is not None:
             return RuleResult(reason=answer.reason, failed=True, refused=True)
-        return answer.queue or NO_QUEUE
-
-    def _failed(self, app: Application, cause: BaseException | str) -> RuleResult:
-        blame = self._failures.report(self._origin, "placing", cause, f"application '{app.id}'")
-        return RuleResult(reason=str(blame), failed=True)
+        if not answer.queue:
+            return NO_QUEUE
+        return (yield from self._complete(answer.queue, app))
 
     def _complete(self, name: str, app: Application) -> Steps[RuleResult]:
         if name.lower() == COMPLETE:
@@ -287,40 +275,6 @@ def _takes_queues(place: Callable[..., object]) -> bool:
     except contained():
         return False  # extension types may have no signature
     return len([one for one in parameters if one.kind in POSITIONAL]) > 1
-
-
-def _place_with(place: Callable[[Application, TreeView], Any], queues: TreeView, app: Application) -> Any:
-    return place(app, queues)
-
-
-def _place_copy(place: Callable[[Any], Any], app: Application) -> Any:
-    return place(ApplicationCopy.of(app))
-
-
-def _checked(answer: Any) -> str | Refused | None:
-    """Return an answer as values of Python itself. Raises `TypeError` for a wrong one."""
-    if answer is None:
-        return None
-    if issubclass(type(answer), Refused):
-        reason = text_or_none(answer.reason)
-        if reason is None:
-            raise TypeError(f"it refused with the reason {safe_repr(answer.reason)} instead of text")
-        return Refused(reason)
-    name = text_or_none(answer)
-    if name is None:
-        raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
-    return name
-
-
-def _call(place: Callable[[Any], Any], app: ApplicationCopy) -> PolicyAnswer:
-    """Call a placement rule in a worker."""
-    try:
-        answer = _checked(place(app))
-        if isinstance(answer, Refused):
-            return PolicyAnswer(reason=safe(answer.reason))
-        return PolicyAnswer(queue=None if answer is None else safe(answer))
-    except contained() as error:
-        return PolicyAnswer(failed=safe(describe_error(error)))
 
 
 def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:

@@ -30,19 +30,20 @@ from yunikorn.framework.kinds import (
 )
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
-from yunikorn.scheduling.application_checks import ApplicationChecks
-from yunikorn.scheduling.application_holds import AdmissionChain
-from yunikorn.scheduling.ask_checks import AskChecks
+from yunikorn.scheduling.admission.application_checks import SUBMIT as CHECK
+from yunikorn.scheduling.admission.asked_policies import AskedPolicy
+from yunikorn.scheduling.admission.held_applications import ADMIT
+from yunikorn.scheduling.admission.permits import AskedPermitPolicy
+from yunikorn.scheduling.admission.queue_quotas import check_declarations
+from yunikorn.scheduling.admission.submitted_asks import policies_for_asks
 from yunikorn.scheduling.ask_order import order_again
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import CombinedPolicy, NamedPolicy, WeightedScores
-from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
 from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
-from yunikorn.scheduling.queue_quotas import check_declarations
 from yunikorn.scheduling.reservations.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
 from yunikorn.scheduling.user_groups import UserGroups
@@ -98,10 +99,11 @@ class Policies:
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         submitting = self._usable(SUBMIT, config.submit_policies)
-        self.checks = ApplicationChecks(self.users, submitting, failures)
-        self.ask_checks = AskChecks(submitting, failures)
-        self.admission = AdmissionChain(self._usable(ADMISSION, config.admission), failures)
-        self.permits = PermitChain(self._usable(PERMIT, config.permits), failures)
+        self.submit = [AskedPolicy.of(one, CHECK, failures) for one in submitting]
+        self.submit_ask = policies_for_asks(submitting, failures)
+        admitting = self._usable(ADMISSION, config.admission)
+        self.admission = [AskedPolicy.of(one, ADMIT, failures) for one in admitting]
+        self.permits = [AskedPermitPolicy(one, failures) for one in self._usable(PERMIT, config.permits)]
         settings: dict[tuple[int, bool], QueueSettings] = {}
         templates: list[QueueSettings] = []
         _collect(config.root, InForce({}).below(config.root.properties), settings, templates)
@@ -156,19 +158,17 @@ class Policies:
         sorting = [keeper_of(one.plugin, one.origin) for one in node_sorts]
         return [
             *self.predicates.keepers(),
-            *self.permits.keepers(),
+            *(one.keeper for one in self.permits if one.keeper is not None),
             *(keeper for keeper in sorting if keeper is not None),
         ]
 
     def bind(self, *, workers: bool) -> None:
         """Read what plugins declare; called after opening. With `workers`, those call what may block."""
-        if workers:
-            self.checks.use_workers()
-        self.ask_checks.bind(workers=workers)
+        resolver = [] if self.users.asked is None else [self.users.asked]
+        for asked in (*resolver, *self.submit, *self.submit_ask, *self.admission, *self.permits):
+            asked.bind(workers=workers)
         self.placement.bind(workers=workers)
-        self.admission.bind(workers=workers)
         self.predicates.bind()
-        self.permits.bind(workers=workers)
         for named in self.node_sorts.values():
             named.bind()
 

@@ -7,8 +7,7 @@ its own resolver.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -17,25 +16,22 @@ from yunikorn.config.acl import is_user_name
 from yunikorn.config.queues_yaml import ResolverCache, ResolverRef
 from yunikorn.containment import (
     LONGEST_NAME,
-    contained,
-    describe_error,
     entries_of,
     exact_text,
-    read_attribute,
     safe_repr,
 )
 from yunikorn.framework.kinds import RESOLVER
 from yunikorn.framework.plugin_failures import PluginFailures
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
-from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.policy_steps import PolicyQuestion, Steps
+from yunikorn.framework.policy_calls import PolicyAnswer, safe
+from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from yunikorn.api import UserGroupResolver
     from yunikorn.config.queues_yaml import PluginRef
     from yunikorn.framework.instances import InstancePlan
+    from yunikorn.scheduling.admission.asked_policies import Steps
 
 DEFAULT_CACHE = ResolverCache()
 SWEEP_EVERY = 60 * SECOND
@@ -79,14 +75,12 @@ class UserGroups:
     ) -> None:
         self._clock = clock
         self._cache = cache
-        self.origin = origin
-        self._failures = PluginFailures() if failures is None else failures
         self._known: dict[str, tuple[int, Owner]] = {}
         self._swept = clock.now()
         self.resolver = resolver
-        self._groups = read_attribute(resolver, "groups")
-        self.asked: AskedPolicy | None = None
-        """The resolver, if workers call it; set by `use_workers`."""
+        failures = PluginFailures() if failures is None else failures
+        self.asked = None if resolver is None else AskedPolicy(resolver, "", origin, RESOLVE, failures)
+        """The resolver, and how it is asked."""
 
     @classmethod
     def make(
@@ -132,27 +126,14 @@ class UserGroups:
         owner = self._look_up(user)
         return owner_of_forced(owner) if forced else owner
 
-    def use_workers(self) -> None:
-        """Let workers call the resolver if it may block; called before its first use."""
-        resolver = self.resolver
-        if resolver is not None and may_block(resolver, self.origin, self._failures):
-            at_once = calls_at_once(resolver, self.origin, self._failures)
-            title = "the user-group resolver"
-            self.asked = AskedPolicy(resolver, title, self.origin, self._call, at_once)
-
     def steps(self, user: str, groups: Sequence[str], *, forced: bool) -> Steps[Owner]:
         """Return the owner as `identify` does; workers call the resolver if it may block."""
         asked = self.asked
         if asked is None or groups or not is_user_name(user) or self._find(user) is not None:
             return self.identify(user, groups, forced=forced)
-        owner: Owner = yield PolicyQuestion(asked, lambda: user, user, partial(self._learn, user))
-        return owner_of_forced(owner) if forced else owner
-
-    def _learn(self, user: str, answer: PolicyAnswer) -> Owner:
-        """Remember and return the owner that a worker's answer describes; report a failure."""
-        owner = self._owner(user, answer)
+        owner = _owner(user, (yield from asked.ask(user, key=user)))
         self._remember(owner)
-        return owner
+        return owner_of_forced(owner) if forced else owner
 
     def _find(self, user: str) -> Owner | None:
         known = self._known.get(user)
@@ -166,31 +147,7 @@ class UserGroups:
         return owner
 
     def _resolve(self, user: str) -> Owner:
-        if self.resolver is None:
-            return Owner(user, (user,))
-        try:
-            found = self._groups(user)
-            groups = None if found is None else _checked(found)
-        except contained() as error:
-            return self._failed(user, error)
-        return _found(user, groups)
-
-    def _call(self, user: str) -> PolicyAnswer:
-        """Call the resolver in a worker."""
-        try:
-            found = self._groups(user)
-            return PolicyAnswer(None if found is None else [safe(name) for name in _checked(found)])
-        except contained() as error:
-            return PolicyAnswer(failed=safe(describe_error(error)))
-
-    def _owner(self, user: str, answer: PolicyAnswer) -> Owner:
-        if answer.failed is not None:
-            return self._failed(user, answer.failed)
-        return _found(user, None if answer.groups is None else tuple(answer.groups))
-
-    def _failed(self, user: str, cause: BaseException | str) -> Owner:
-        blame = self._failures.report(self.origin, "finding the groups of", cause, f"user '{user}'")
-        return Owner(user, refusal=f"user resolution failed: {blame}")
+        return Owner(user, (user,)) if self.asked is None else _owner(user, self.asked.answer(user))
 
     def _remember(self, owner: Owner) -> None:
         now = self._clock.now()
@@ -209,17 +166,25 @@ def owner_of_forced(owner: Owner) -> Owner:
     return Owner(owner.user, (NO_GROUP,)) if owner.refusal else owner
 
 
-def _found(user: str, groups: tuple[str, ...] | None) -> Owner:
-    if groups is None:
+def _owner(user: str, answer: PolicyAnswer) -> Owner:
+    if answer.failed is not None:
+        return Owner(user, refusal=f"user resolution failed: {answer.failed}")
+    if answer.groups is None:
         return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
-    return Owner(user, groups)
+    return Owner(user, tuple(answer.groups))
 
 
-def _checked(found: Iterable[str]) -> tuple[str, ...]:
+def _read_groups(user: str, found: Any) -> PolicyAnswer:
+    """Return the names of groups of an answer. Raises `TypeError` or `ValueError` for a wrong one."""
     groups = () if isinstance(found, str) else entries_of(found)
     if isinstance(found, str) or not all(issubclass(type(group), str) for group in groups):
         raise TypeError(f"it returned {safe_repr(found)} instead of a list of names")
     names = tuple(map(exact_text, groups))
     if any(len(name) > LONGEST_NAME for name in names):
         raise ValueError(f"it returned a name with more than {LONGEST_NAME} characters")
-    return names
+    return PolicyAnswer([safe(name) for name in names])
+
+
+RESOLVE = PolicyMethod(
+    "the user-group resolver", "groups", "finding the groups of", lambda user: f"user '{user}'", _read_groups
+)

@@ -16,31 +16,33 @@ With workers, a placement is held while the answer of a policy that may block is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
-from yunikorn.api import PermitPolicy, Wait
+from yunikorn.api import PermitPolicy
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
 from yunikorn.errors import PluginError
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_seconds
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block
+from yunikorn.framework.policy_calls import PolicyAnswer, may_block
 from yunikorn.model.ask import Unpermitted
 from yunikorn.model.gang import GangClass
-from yunikorn.scheduling.application_copies import AllocationCopy
-from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.policy_steps import PendingSteps, PolicyQuestion, Steps, begin
+from yunikorn.scheduling.admission.asked_policies import (
+    AFTER_FAILURE,
+    NO_OBJECTION,
+    AskedPolicy,
+    PolicyMethod,
+    read_verdict,
+    waiting_for,
+)
+from yunikorn.scheduling.admission.policy_copies import AllocationCopy
+from yunikorn.scheduling.admission.questions import AWAITED, Questions
 from yunikorn.scheduling.predicate_calls import keeper_of
-from yunikorn.scheduling.questions import AFTER_FAILURE, AWAITED, Rounds, call, checked, said_by
 from yunikorn.scheduling.unschedulable_queue import PAUSE
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.accounting.books import Keeper
     from yunikorn.accounting.held_placements import HeldPlacements
     from yunikorn.accounting.partition import Partition
     from yunikorn.framework.instances import PluginInstance
@@ -50,10 +52,11 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
+    from yunikorn.scheduling.admission.asked_policies import Steps
+    from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.ask_admission import AskAdmission
     from yunikorn.scheduling.decision_states import DecisionStates
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
@@ -72,144 +75,59 @@ Place = tuple[int, str]
 """Position of a policy, and a group of the placements that it holds."""
 
 
-@attrs.frozen(slots=True)
-class PermitVerdict:
-    """Answer of the policies to one question."""
-
-    at: int = 0
-    """Position of the policy that refuses or makes wait."""
-    refusal: str = ""
-    """Reason for a refusal."""
-    wait: Wait | None = None
-
-
-ACCEPTED = PermitVerdict()
+PERMIT = PolicyMethod(
+    "permit policy",
+    "permit",
+    "permitting",
+    lambda allocation: str(allocation.label),
+    read_verdict,
+    AllocationCopy.of,
+)
 
 
-@attrs.define
-class _Policy:
+class AskedPermitPolicy(AskedPolicy):
     """A permit policy in use."""
 
-    name: str
-    origin: str
-    plugin: PermitPolicy
-    permit: Callable[[Allocation], Any]
-    group: Callable[[Allocation], Any] | None
-    """Method of the plugin; None if it has no groups."""
-    keeper: Keeper | None
-    """Books of the plugin; None if it keeps none."""
-    blocks: bool
-    asked: AskedPolicy | None = None
-    """The policy, if workers call it."""
-
-    @classmethod
-    def of(cls, made: PluginInstance, failures: PluginFailures) -> _Policy:
-        """Return the policy of an instance. Raises `PluginError` for one that blocks and keeps books."""
-        plugin, has_groups = made.plugin, type(made.plugin).group is not PermitPolicy.group
-        keeper, blocks = keeper_of(plugin, made.origin), may_block(plugin, made.origin, failures)
-        if blocks and keeper is not None:
+    def __init__(self, made: PluginInstance, failures: PluginFailures) -> None:
+        """Create without calls. Raises `PluginError` for a policy that blocks and keeps books."""
+        super().__init__(made.plugin, made.name, made.origin, PERMIT, failures)
+        self.keeper = keeper_of(made.plugin, made.origin)
+        """Books of the policy; None if it keeps none."""
+        if self.keeper is not None and may_block(made.plugin, made.origin, failures):
             raise PluginError(made.origin, "reading its placed", BLOCKS_WITH_BOOKS)
-        return cls(
-            made.name,
-            made.origin,
-            plugin,
-            read_attribute(plugin, "permit"),
-            read_attribute(plugin, "group") if has_groups else None,
-            keeper,
-            blocks,
+        has_groups = type(made.plugin).group is not PermitPolicy.group
+        self._group: Callable[[Allocation], Any] | None = (
+            read_attribute(made.plugin, "group") if has_groups else None
         )
-
-
-class PermitChain:
-    """Permit policies of a configuration, asked in order."""
-
-    def __init__(self, policies: Sequence[PluginInstance], failures: PluginFailures) -> None:
-        self._failures = failures
-        self._policies = [_Policy.of(one, failures) for one in policies]
-        self._timeouts: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._policies)
+        self.timeout = 0
+        """Time (ns) for which the policy may hold a placement."""
 
     def bind(self, *, workers: bool) -> None:
-        """Read timeouts, and let `workers` call the policies that may block; called after opening."""
-        for policy in self._policies:
-            if policy.blocks and workers:
-                at_once = calls_at_once(policy.plugin, policy.origin, self._failures)
-                title, work = f"permit policy {policy.name}", partial(call, policy.permit)
-                policy.asked = AskedPolicy(policy.plugin, title, policy.origin, work, at_once)
-            elif policy.blocks:
-                policy.permit = partial(_permit_copy, policy.permit)
-        self._timeouts = [
-            round((read_seconds(one.plugin, "timeout", one.origin, self._failures) or TIMEOUT) * SECOND)
-            for one in self._policies
-        ]
+        """Read the timeout, and whether the policy may block."""
+        super().bind(workers=workers)
+        seconds = read_seconds(self.plugin, "timeout", self.origin, self.failures) or TIMEOUT
+        self.timeout = round(seconds * SECOND)
 
-    def keepers(self) -> list[Keeper]:
-        """Return the policies that keep books."""
-        return [one.keeper for one in self._policies if one.keeper is not None]
+    def answer(self, subject: Any) -> PolicyAnswer:
+        """Call the policy; one with unknown books makes the placement wait."""
+        if self.keeper is not None and self.keeper.failed:
+            return PolicyAnswer(wait=AFTER_FAILURE, why=self.keeper.failed)
+        return super().answer(subject)
 
-    def name(self, at: int) -> str:
-        """Return the name of the policy at this position."""
-        return self._policies[at].name
-
-    def timeout(self, at: int) -> int:
-        """Return how long (ns) the policy at this position may hold a placement."""
-        return self._timeouts[at]
-
-    def asked(self, at: int) -> AskedPolicy | None:
-        """Return the policy at this position if workers call it."""
-        return self._policies[at].asked
-
-    def ask(self, at: int, allocation: Allocation) -> PermitVerdict:
-        """Ask the policy at this position about a placement; one that fails makes the placement wait."""
-        policy = self._policies[at]
-        if policy.keeper is not None and policy.keeper.failed:
-            return PermitVerdict(at, wait=Wait(AFTER_FAILURE, policy.keeper.failed))
-        try:
-            answer = policy.permit(allocation)
-            return ACCEPTED if answer is None else self._verdict(at, checked(answer))
-        except contained() as error:
-            return self._failed(at, allocation, error)
-
-    def understand(self, at: int, allocation: Allocation, answer: PolicyAnswer) -> PermitVerdict:
-        """Return what a worker's answer about a placement means."""
-        if answer.failed is not None:
-            return self._failed(at, allocation, answer.failed)
-        said = said_by(answer)
-        return ACCEPTED if said is None else self._verdict(at, said)
-
-    def _verdict(self, at: int, said: str | Wait) -> PermitVerdict:
-        if isinstance(said, Wait):
-            return PermitVerdict(at, wait=said)
-        return PermitVerdict(at, f"permit policy {self.name(at)} refuses the placement: {said}")
-
-    def _failed(self, at: int, allocation: Allocation, cause: BaseException | str) -> PermitVerdict:
-        blame = self._failures.report(self._policies[at].origin, "permitting", cause, allocation.label)
-        # The failure may pass: the placement is not refused, and not permitted either.
-        return PermitVerdict(at, wait=Wait(AFTER_FAILURE, str(blame)))
-
-    def group(self, at: int, allocation: Allocation) -> str:
-        """Return the group of a placement under the policy at this position; empty without one."""
-        policy = self._policies[at]
-        if policy.group is None:
+    def group(self, allocation: Allocation) -> str:
+        """Return the group of a placement; empty without one."""
+        if self._group is None:
             return ""
         try:
-            answer = policy.group(allocation)
-            if answer is None:
-                return ""
-            text = text_or_none(answer)
+            answer = self._group(allocation)
+            text = "" if answer is None else text_or_none(answer)
             if text is not None:
                 return text
-            what: BaseException | str = f"{safe_repr(answer)} is neither None nor text"
+            cause: BaseException | str = f"{safe_repr(answer)} is neither None nor text"
         except contained() as error:
-            what = error
-        self._failures.report(policy.origin, "finding the group of", what, allocation.label)
+            cause = error
+        self.failures.report(self.origin, "finding the group of", cause, allocation.label)
         return ""
-
-
-def _permit_copy(permit: Callable[[Any], Any], allocation: Allocation) -> Any:
-    return permit(AllocationCopy.of(allocation))
 
 
 class Permits:
@@ -222,23 +140,19 @@ class Permits:
         preemption: Preemption,
         allocator: Allocator,
         unschedulable_queue: UnschedulableQueue,
-        questions: PolicyQuestions | None,
+        workers: WorkerQuestions | None,
         states: DecisionStates,
     ) -> None:
-        """Create without policies, which `use` adds; workers answer `questions`, if there are any."""
-        self._partition, self._allocator, self._questions = partition, allocator, questions
+        """Create without policies, which `use` adds."""
+        self._partition, self._allocator = partition, allocator
         self._states = states
         self._held: HeldPlacements = partition.held
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
-        self._chain: PermitChain
-        self._rounds: Rounds[PlacementHold] = Rounds(
-            partition.clock, partition.timers, lambda hold: hold.number, self._due
+        self._policies: Sequence[AskedPermitPolicy] = ()
+        self._questions: Questions[PlacementHold, PolicyAnswer] = Questions(
+            partition, workers, self._steps, self._answered, self._ask_due, order=lambda hold: hold.number
         )
-        self._pending: dict[PlacementHold, PendingSteps[PermitVerdict]] = {}
-        """Placements about which workers ask."""
-        self._stale: dict[PlacementHold, bool] = {}
-        """Those of them whose group has changed since the question."""
         self._groups: dict[Place, dict[PlacementHold, None]] = {}
         """Held placements by policy and group."""
         self._permitted: dict[Place, None] = {}
@@ -255,14 +169,14 @@ class Permits:
         """Asks about the groups that have changed if there are policies, then preempts where that is due;
         called when nothing can be placed. Returns True if a policy was asked."""
 
-    def use(self, chain: PermitChain) -> None:
+    def use(self, policies: Sequence[AskedPermitPolicy]) -> None:
         """Ask these policies about placements from now on, or place without them if there are none."""
-        self._chain = chain
-        if chain:
+        self._policies = policies
+        if policies:
             self._allocator.use(self.allocate, self.place_gang)
         else:
             self._allocator.use(None, None)
-        self.review = self._review if chain else self._preempt
+        self.review = self._review if policies else self._preempt
 
     # -- placements ---------------------------------------------------------------------------------
 
@@ -295,7 +209,7 @@ class Permits:
 
     def ask_all(self) -> None:
         """Ask the policies of a new configuration, from the first on, about all held placements."""
-        self._rounds.forget_policies()
+        self._questions.forget_groups()
         for hold in self._held:
             self._leave(hold)
             hold.member, hold.at, hold.grouped = 0, 0, None
@@ -312,34 +226,29 @@ class Permits:
 
     def ask_now(self) -> None:
         """Ask the policies that hold placements about all of them."""
-        self._rounds.ask_now()
+        self._questions.ask_now()
 
     # -- questions ----------------------------------------------------------------------------------
 
     def _ask(self, hold: PlacementHold, *, at_once: bool = False) -> None:
         """Ask the policies about a placement, and apply their answer, at once or when workers have it."""
-        found = begin(self._steps(hold), self._questions, partial(self._answered, hold))
+        answer = self._questions.ask(hold)
         self._states.forget()
-        if isinstance(found, PendingSteps):
-            self._pending[hold] = found
-        else:
-            self._apply(hold, found.result, at_once=at_once)
+        if answer is not None:
+            self._apply(hold, answer, at_once=at_once)
 
-    def _answered(self, hold: PlacementHold, answer: PermitVerdict) -> None:
+    def _answered(self, hold: PlacementHold, answer: PolicyAnswer) -> None:
         """Apply an answer that workers have given."""
-        del self._pending[hold]
-        is_stale = self._stale.pop(hold, False)
         self._apply(hold, answer)
-        if is_stale and answer.wait is not None and hold in self._held:
-            # Its group has changed since the question.
-            self._ask_again(hold)
         self._ask_permitted_groups()
 
-    def _apply(self, hold: PlacementHold, answer: PermitVerdict, *, at_once: bool = False) -> None:
-        refusal = answer.refusal
+    def _apply(self, hold: PlacementHold, answer: PolicyAnswer, *, at_once: bool = False) -> None:
+        refusal = ""
         if answer.wait is not None:
-            refusal = self._wait(hold, answer.at, answer.wait)
-        elif not refusal:
+            refusal = self._wait(hold, answer.why, answer.wait)
+        elif answer.reason is not None:
+            refusal = f"{self._policies[hold.at].title} refuses the placement: {answer.reason}"
+        else:
             self._report(hold, "PermitGranted", f"permitted after it was {hold.message}")
             self._held.announce(hold)
         if refusal:
@@ -349,23 +258,20 @@ class Permits:
         self._report(hold, "PermitRefused", f"taken back: {refusal}")
         self._held.take_back(hold, refusal, at_once=at_once)
 
-    def _steps(self, hold: PlacementHold) -> Steps[PermitVerdict]:
+    def _steps(self, hold: PlacementHold) -> Steps[PolicyAnswer]:
         """Ask from the present position on, until a policy does not permit a member."""
-        chain, members = self._chain, hold.members
+        policies, members = self._policies, hold.members
         while hold.member < len(members):
             one = members[hold.member]
-            while hold.at < len(chain):
-                asked = chain.asked(hold.at)
-                if asked is None:
-                    answer = chain.ask(hold.at, one)
-                else:
+            while hold.at < len(policies):
+                policy = policies[hold.at]
+                if policy.at_once:
                     self._await(hold)
-                    given = yield PolicyQuestion(asked, partial(AllocationCopy.of, one))
-                    if self._is_stopped(hold.app):
-                        return PermitVerdict(hold.at, wait=Wait(AFTER_FAILURE, "its queue is stopped"))
-                    answer = chain.understand(hold.at, one, given)
-                if answer is not ACCEPTED:
-                    return answer
+                answer = yield from policy.ask(one)
+                if policy.at_once and self._is_stopped(hold.app):
+                    return PolicyAnswer(wait=AFTER_FAILURE, why="its queue is stopped")
+                if answer != NO_OBJECTION:
+                    return waiting_for(answer)
                 if self._groups:
                     place = (hold.at, self._group(hold))
                     if place in self._groups:
@@ -373,41 +279,39 @@ class Permits:
                 hold.at += 1
             hold.member += 1
             hold.at = 0
-        return ACCEPTED
+        return NO_OBJECTION
 
     def _await(self, hold: PlacementHold) -> None:
         """Hold a placement until a worker has the answer, at most until the timeout of the policy."""
-        assert self._questions is not None
-        until = self._hold(hold, hold.at, AWAITED, LONGEST_SECONDS)
+        until = self._hold(hold, AWAITED, round(LONGEST_SECONDS * SECOND))
         hold.until = min(until, self._partition.clock.now() + self._questions.limit)
 
-    def _wait(self, hold: PlacementHold, at: int, wait: Wait) -> str:
+    def _wait(self, hold: PlacementHold, why: str, wait: int) -> str:
         """Hold a placement; return why it is taken back instead if the policy has held it for too long."""
-        name, timeout = self._chain.name(at), self._chain.timeout(at)
-        if self._partition.clock.now() >= self._deadline(hold, at):
-            time = describe_duration(timeout)
-            return f"permit policy {name} did not permit the placement within {time}: {wait.why}"
-        hold.until = self._hold(hold, at, wait.why, wait.seconds)
+        policy = self._policies[hold.at]
+        if self._partition.clock.now() >= self._deadline(hold):
+            time = describe_duration(policy.timeout)
+            return f"{policy.title} did not permit the placement within {time}: {why}"
+        hold.until = self._hold(hold, why, wait)
         return ""
 
-    def _deadline(self, hold: PlacementHold, at: int) -> int:
-        timeout = self._chain.timeout(at)
-        return hold.deadlines.setdefault(self._chain.name(at), self._partition.clock.now() + timeout)
+    def _deadline(self, hold: PlacementHold) -> int:
+        policy = self._policies[hold.at]
+        return hold.deadlines.setdefault(policy.name, self._partition.clock.now() + policy.timeout)
 
-    def _hold(self, hold: PlacementHold, at: int, why: str, seconds: float) -> int:
-        """Hold a placement for so many seconds, and return the time (ns) of the next question."""
-        name = self._chain.name(at)
+    def _hold(self, hold: PlacementHold, why: str, wait: int) -> int:
+        """Hold a placement for so long (ns), and return the time (ns) of the next question."""
+        name = self._policies[hold.at].name
         before, hold.policy, hold.why = hold.policy, name, why
-        self._rounds.discard(hold)
-        until = self._rounds.add(hold, at, seconds, self._deadline(hold, at))
-        self._join_group(hold, at)
+        until = self._questions.ask_after(hold, hold.at, wait, self._deadline(hold))
+        self._join_group(hold)
         if before != name:
             self._report(hold, "PermitWait", hold.message)
         return until
 
-    def _join_group(self, hold: PlacementHold, at: int) -> None:
+    def _join_group(self, hold: PlacementHold) -> None:
         """Add a placement to its group under the policy that holds it."""
-        key = self._group(hold)
+        key, at = self._group(hold), hold.at
         hold.grouped = (hold.member, at, key)
         place = (at, key) if key else None
         if place != hold.place:
@@ -429,7 +333,7 @@ class Permits:
         member, at = hold.member, hold.at
         if hold.grouped is not None and hold.grouped[:2] == (member, at):
             return hold.grouped[2]
-        return self._chain.group(at, hold.members[member])
+        return self._policies[at].group(hold.members[member])
 
     def _mark_changed(self, place: Place) -> None:
         self._change_count += 1
@@ -438,10 +342,7 @@ class Permits:
     def _ask_again(self, hold: PlacementHold) -> bool:
         """Ask about a held placement unless its queue is stopped; return False if nothing has changed."""
         before = (hold.member, hold.at)
-        if hold in self._pending:
-            self._stale[hold] = True
-            return False
-        if self._is_stopped(hold.app):
+        if self._questions.outdate(hold) or self._is_stopped(hold.app):
             return False
         self._states.forget()
         self._ask(hold)
@@ -455,29 +356,28 @@ class Permits:
         while self._permitted:
             place = next(iter(self._permitted))
             del self._permitted[place]
-            asked = self._chain.asked(place[0])
-            if asked is not None:
-                for hold in list(islice(self._groups.get(place, ()), asked.at_once)):
+            at_once = self._policies[place[0]].at_once
+            if at_once:
+                for hold in list(islice(self._groups.get(place, ()), at_once)):
                     self._ask_again(hold)
                 continue
             while (group := self._groups.get(place)) and self._ask_again(next(iter(group))):
                 pass
 
-    def _due(self, hold: PlacementHold, at: int) -> None:
-        """Ask about a placement whose wait is over."""
-        if hold in self._pending:
-            self._stale[hold] = True
-            if self._partition.clock.now() < self._deadline(hold, at):
-                self._await(hold)
-                return
-        if hold in self._pending or self._is_stopped(hold.app):
-            # The timeout applies even so: a stopped queue may stay stopped, and an answer may not come.
-            refusal = self._wait(hold, at, Wait(AFTER_FAILURE, hold.why))
-            if refusal:
-                self._take_back(hold, refusal)
+    def _ask_due(self, hold: PlacementHold) -> None:
+        """Ask about a placement whose wait is over, or which has changed since the question."""
+        if hold not in self._held:
             return
-        self._ask_again(hold)
-        self._ask_permitted_groups()
+        awaited = self._questions.outdate(hold)
+        if awaited and self._partition.clock.now() < self._deadline(hold):
+            self._await(hold)
+        elif awaited or self._is_stopped(hold.app):
+            # The timeout applies even so: a stopped queue may stay stopped, and an answer may not come.
+            if refusal := self._wait(hold, hold.why, AFTER_FAILURE):
+                self._take_back(hold, refusal)
+        else:
+            self._ask_again(hold)
+            self._ask_permitted_groups()
 
     def _is_stopped(self, app: Application) -> bool:
         return self._partition.state == STOPPED or any(queue.state == STOPPED for queue in app.chain)
@@ -486,11 +386,7 @@ class Permits:
 
     def _leave(self, hold: PlacementHold) -> None:
         """Remove a placement from timers, questions and groups."""
-        pending = self._pending.pop(hold, None)
-        if pending is not None:
-            pending.withdraw()
-        self._stale.pop(hold, None)
-        self._rounds.discard(hold)
+        self._questions.withdraw(hold)
         self._leave_group(hold)
 
     def _leave_group(self, hold: PlacementHold) -> None:

@@ -12,43 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.api import Quota
 from yunikorn.clock import SECOND
-from yunikorn.containment import (
-    LONGEST_NAME,
-    contained,
-    describe_error,
-    is_plugin_of,
-    items_of,
-    number_or_none,
-    read_attribute,
-    safe_repr,
-    text_or_none,
-)
+from yunikorn.containment import LONGEST_NAME, items_of, number_or_none, safe_repr, text_or_none
 from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import QUOTA
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
+from yunikorn.framework.policy_calls import PolicyAnswer, may_block, safe
 from yunikorn.model.policy_quota import PolicyQuota
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.sibling_usage import Lender, SiblingUsage
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
-from yunikorn.scheduling.application_copies import QueueCopy
-from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.questions import AWAITED
+from yunikorn.scheduling.admission.asked_policies import AFTER_FAILURE, AskedPolicy, PolicyMethod
+from yunikorn.scheduling.admission.policy_copies import QueueCopy
+from yunikorn.scheduling.admission.questions import AWAITED, Questions
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.clock import Timer
     from yunikorn.framework.instances import PluginInstance, PluginInstances
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
+    from yunikorn.scheduling.admission.asked_policies import Steps
+    from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 
-AFTER_FAILURE = 60 * SECOND
-"""Time (ns) until a policy that failed is asked again."""
 SHORTEST = SECOND // 10
 """Shortest time (ns) between two questions by a timer about the same queue."""
 
@@ -74,37 +62,61 @@ def check_declarations(one: PluginInstance, failures: PluginFailures) -> None:
         raise PluginError(one.origin, "reading its watches_siblings", BLOCKS_WITH_SIBLINGS)
 
 
-class _Policy:
-    """A plugin object, with what it declares."""
+def _read_quota(argument: tuple[Any, int], answer: Any) -> PolicyAnswer:
+    """Return the amounts of an answer. Raises `TypeError` or `ValueError` for a wrong one."""
+    now = argument[1]
+    if not issubclass(type(answer), Quota):
+        raise TypeError(f"it returned {safe_repr(answer)} instead of None or Quota")
+    amounts, until, why = answer.max, answer.until, text_or_none(answer.why)
+    if why is None:
+        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
+    if until is not None:
+        until = number_or_none(until)
+        if type(until) is not int or not now < until < now + LONGEST_SECONDS * SECOND:
+            raise ValueError(
+                f"it returned until={safe_repr(answer.until)} instead of None or a time in nanoseconds after "
+                f"the present, {now}"
+            )
+    if amounts is not None:
+        amounts = dict(_amount(*entry) for entry in items_of(amounts, MOST_TYPES))
+    return PolicyAnswer(max=amounts, until=until, why=safe(why))
 
-    def __init__(self, one: PluginInstance, failures: PluginFailures, *, workers: bool) -> None:
-        self.instance = one
-        self.name, self.origin = one.name, one.origin
-        self.quota: Callable[[Queue], Any] = read_attribute(one.plugin, "quota")
-        self.watches_siblings = read_flag(one.plugin, "watches_siblings", one.origin, failures)
-        self.watches_cluster = read_flag(one.plugin, "watches_cluster", one.origin, failures)
-        every = read_seconds(one.plugin, "refresh_every", one.origin, failures)
+
+MOST_TYPES = 1_000
+"""Maximum number of resource types in an answer, which is computed with at every change of usage."""
+
+
+def _amount(name: Any, value: Any) -> tuple[str, int]:
+    text, amount = text_or_none(name, LONGEST_NAME), number_or_none(value)
+    if text is None:
+        raise TypeError(f"it returned {safe_repr(name)} instead of the name of a resource type")
+    if type(amount) is not int or type(value) is bool or not 0 <= amount <= INT64_MAX:
+        raise ValueError(
+            f"it returned {safe_repr(value)} of {text} instead of a whole number from 0 to {INT64_MAX}"
+        )
+    return safe(text), amount
+
+
+SET_MAX = PolicyMethod(
+    "quota policy", "quota", "setting the max of", lambda queue: str(queue.label), _read_quota, QueueCopy.of
+)
+
+
+class AskedQuotaPolicy(AskedPolicy):
+    """A quota policy in use, with what it declares."""
+
+    def __init__(self, made: PluginInstance, failures: PluginFailures, now: Callable[[], int]) -> None:
+        super().__init__(made.plugin, made.name, made.origin, SET_MAX, failures)
+        quota, self._now = self.call, now
+        self.call = lambda argument: quota(argument[0])
+        self.watches_siblings = read_flag(made.plugin, "watches_siblings", made.origin, failures)
+        self.watches_cluster = read_flag(made.plugin, "watches_cluster", made.origin, failures)
+        every = read_seconds(made.plugin, "refresh_every", made.origin, failures)
         self.refresh = round(every * SECOND) if every else 0
-        self.asked: AskedPolicy | None = None
-        """The policy, if workers call it."""
-        if may_block(one.plugin, one.origin, failures):
-            self.watches_siblings = False
-            if workers:
-                at_once = calls_at_once(one.plugin, one.origin, failures)
-                title, work = f"quota policy {one.name}", partial(_call, self.quota)
-                self.asked = AskedPolicy(one.plugin, title, one.origin, work, at_once)
-            else:
-                self.quota = partial(_quota_of_copy, self.quota)
 
-
-class _Appointment:
-    """Queues whose policies are asked at the same time."""
-
-    __slots__ = ("queues", "timer")
-
-    def __init__(self, timer: Timer) -> None:
-        self.timer = timer
-        self.queues: dict[Queue, None] = {}
+    def prepare(self, subject: Any) -> Any:
+        """Return a queue, or its copy, and the time."""
+        return super().prepare(subject), self._now()
 
 
 class QueueQuotas:
@@ -116,23 +128,19 @@ class QueueQuotas:
         instances: PluginInstances,
         failures: PluginFailures,
         preemption: LoweredQuotas,
-        questions: PolicyQuestions | None,
+        workers: WorkerQuestions | None,
     ) -> None:
-        """Create without policies; workers answer `questions`, if there are any."""
+        """Create without policies."""
         self._partition = partition
-        self._questions = questions
-        self._pending: dict[Queue, Callable[[], None]] = {}
-        """Queues about which workers ask, each with the function that withdraws the question."""
-        self._outdated: set[Queue] = set()
-        """Those of them that have to be asked about again after the answer."""
+        self._workers = workers
+        self._questions: Questions[Queue, PolicyAnswer] = Questions(
+            partition, workers, self._steps, self._answered, self._ask, after=self._report
+        )
         self._instances = instances
         self._failures = failures
         self._preemption = preemption
-        self._policies: dict[PluginInstance, _Policy] = {}
-        self._bound: dict[Queue, tuple[_Policy, PolicyQuota]] = {}
-        self._appointments: dict[int, _Appointment] = {}
-        self._due: dict[Queue, int] = {}
-        """Time of the appointment of each queue that has one."""
+        self._policies: dict[PluginInstance, AskedQuotaPolicy] = {}
+        self._bound: dict[Queue, tuple[AskedQuotaPolicy, PolicyQuota]] = {}
         self._siblings: dict[Queue, SiblingUsage] = {}
         """Usage of siblings by parent, for parents with a child whose policy watches its siblings."""
         self._watchers: dict[SiblingUsage, dict[Queue, None]] = {}
@@ -148,7 +156,7 @@ class QueueQuotas:
     @property
     def plugins(self) -> set[int]:
         """Identities of the plugin objects in use by queues."""
-        return {id(policy.instance.plugin) for policy, _ in self._bound.values()}
+        return {id(policy.plugin) for policy, _ in self._bound.values()}
 
     # -- configuration ------------------------------------------------------------------------------
 
@@ -175,8 +183,8 @@ class QueueQuotas:
             if queue.settings.quota_policy or queue in self._bound or self._siblings:
                 self._bind(queue)
         self._drop_unused()
-        for queue in list(self._pending):
-            self._withdraw(queue)
+        for queue in self._bound:
+            self._questions.withdraw_call(queue)
         self.ask_all(preempting=False)
 
     def _drop_unused(self) -> None:
@@ -214,7 +222,7 @@ class QueueQuotas:
             lender = queue.lender if policy.watches_siblings else None
             quota = PolicyQuota(queue.configured_max, policy.name, lender, partial(self._ask, queue))
             quota.reported = reported
-            if policy.asked is not None:
+            if policy.at_once:
                 quota.why = AWAITED
             self._bound[queue] = (policy, quota)
             if lender is not None:
@@ -223,14 +231,16 @@ class QueueQuotas:
             queue.use_policy_quota(quota)
         return True
 
-    def _policy(self, name: str, options: dict[str, str], queue: Queue) -> _Policy | None:
+    def _policy(self, name: str, options: dict[str, str], queue: Queue) -> AskedQuotaPolicy | None:
         made = self._instances.find_shared(QUOTA, name, options)
         if made is None:
             return None
         found = self._policies.get(made)
         if found is None:
-            workers = self._questions is not None
-            found = self._policies[made] = _Policy(made, self._failures, workers=workers)
+            found = AskedQuotaPolicy(made, self._failures, self._partition.clock.now)
+            found.bind(workers=self._workers is not None)
+            found.watches_siblings = found.watches_siblings and not found.blocks
+            self._policies[made] = found
         return found
 
     def _lend(self, queue: Queue, *, watched: bool) -> None:
@@ -263,8 +273,7 @@ class QueueQuotas:
         known = self._bound.pop(queue, None)
         if known is None:
             return
-        self._cancel(queue)
-        self._withdraw(queue)
+        self._questions.withdraw(queue)
         self._moved.pop(queue, None)
         if (lender := known[1].siblings) is not None:
             watchers = self._watchers[lender.siblings]
@@ -278,61 +287,27 @@ class QueueQuotas:
     def _ask(self, queue: Queue) -> None:
         """Ask the policy of a queue, and apply the answer, at once or when a worker has it."""
         policy, quota = self._bound[queue]
-        if policy.asked is not None:
-            self._consult(queue, quota, policy.asked)
+        if not policy.at_once:
+            if quota.siblings is not None:
+                quota.version = quota.siblings.version
+            self._apply(queue, policy.answer(queue))
             return
-        if quota.siblings is not None:
-            quota.version = quota.siblings.version
-        try:
-            answer: Quota | BaseException = _checked(policy.quota(queue), self._partition.clock.now())
-        except contained() as error:
-            answer = error
-        self._apply(queue, answer)
-
-    def _consult(self, queue: Queue, quota: PolicyQuota, asked: AskedPolicy) -> None:
-        """Let a worker ask the policy of a queue; until the answer, the previous one stays in force."""
-        assert self._questions is not None
+        # Until the answer, the previous one stays in force.
         self._put(queue, quota, _in_force(queue.configured_max, quota.answer))
-        if queue in self._pending:
-            self._outdated.add(queue)
-            return
-        clock = self._partition.clock
+        if not self._questions.outdate(queue):
+            self._questions.ask(queue)
 
-        def make() -> tuple[QueueCopy, int]:
-            return QueueCopy.of(queue), clock.now()
-
-        self._pending[queue] = self._questions.ask(asked, make, partial(self._answered, queue))
+    def _steps(self, queue: Queue) -> Steps[PolicyAnswer]:
+        return self._bound[queue][0].ask(queue)
 
     def _answered(self, queue: Queue, answer: PolicyAnswer) -> None:
         """Apply the answer of a worker."""
-        del self._pending[queue]
-        if answer.failed is not None:
-            self._apply(queue, answer.failed)
-        else:
-            amounts = None if answer.max is None else Resource(answer.max)
-            self._apply(queue, Quota(amounts, answer.until, answer.why))
-        if queue in self._outdated:
-            self._outdated.discard(queue)
-            self._ask(queue)
+        self._apply(queue, answer)
         self._report()
 
-    def _withdraw(self, queue: Queue) -> None:
-        """Ignore the answer of a worker about a queue, if one is awaited."""
-        withdraw = self._pending.pop(queue, None)
-        if withdraw is not None:
-            withdraw()
-        self._outdated.discard(queue)
-
-    def _apply(self, queue: Queue, answer: Quota | BaseException | str) -> None:
-        """Apply an answer about a queue, or the failure of its policy."""
+    def _apply(self, queue: Queue, answer: PolicyAnswer) -> None:
         policy, quota = self._bound[queue]
-        failure = ""
-        # An error of a plugin may raise where its class is read, as `isinstance` does.
-        if not is_plugin_of(answer, Quota):
-            error = cast("BaseException | str", answer)
-            failure = str(self._failures.report(policy.origin, "setting the max of", error, queue.label))
-            answer = Quota(None)
-        quota.failure, quota.until, quota.why = failure, answer.until, answer.why
+        quota.failure, quota.until, quota.why = answer.failed or "", answer.until, answer.why
         quota.answer = answer.max
         self._arrange(queue, quota, policy, self._partition.clock.now())
         self._put(queue, quota, _in_force(queue.configured_max, answer.max))
@@ -369,7 +344,7 @@ class QueueQuotas:
             for queue, (policy, _) in list(self._bound.items()):
                 if policy.watches_cluster:
                     self._ask(queue)
-                    asked = asked or policy.asked is None
+                    asked = asked or not policy.at_once
         while self._stale:
             siblings = self._stale.pop()
             siblings.is_listed = False
@@ -383,7 +358,7 @@ class QueueQuotas:
 
     # -- timers -------------------------------------------------------------------------------------
 
-    def _arrange(self, queue: Queue, quota: PolicyQuota, policy: _Policy, now: int) -> None:
+    def _arrange(self, queue: Queue, quota: PolicyQuota, policy: AskedQuotaPolicy, now: int) -> None:
         """Set the time of the next question about a queue."""
         times = [] if quota.until is None else [max(quota.until, now + SHORTEST)]
         if quota.failure:
@@ -391,38 +366,7 @@ class QueueQuotas:
         if policy.refresh:
             # The same times for all queues, so that they share timers.
             times.append((now // policy.refresh + 1) * policy.refresh)
-        due = min(times, default=None)
-        if due == self._due.get(queue):
-            return
-        self._cancel(queue)
-        if due is not None:
-            self._due[queue] = due
-            self._appointment(due).queues[queue] = None
-
-    def _appointment(self, due: int) -> _Appointment:
-        found = self._appointments.get(due)
-        if found is None:
-            timer = self._partition.timers.at(due, lambda: self._go(due))
-            found = self._appointments[due] = _Appointment(timer)
-        return found
-
-    def _cancel(self, queue: Queue) -> None:
-        due = self._due.pop(queue, None)
-        if due is not None:
-            found = self._appointments[due]
-            del found.queues[queue]
-            if not found.queues:
-                found.timer.cancel()
-                del self._appointments[due]
-
-    def _go(self, due: int) -> None:
-        """Ask about the queues of an appointment."""
-        queues = list(self._appointments.pop(due).queues)
-        for queue in queues:
-            del self._due[queue]
-        for queue in queues:
-            self._ask(queue)
-        self._report()
+        self._questions.ask_at(queue, min(times, default=None))
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -447,53 +391,3 @@ def _in_force(configured: Resource | None, amounts: Mapping[str, int] | None) ->
     if not amounts:
         return configured
     return Resource({**(configured or NOTHING), **amounts})
-
-
-MOST_TYPES = 1_000
-"""Maximum number of resource types in an answer, which is computed with at every change of usage."""
-
-
-def _quota_of_copy(quota: Callable[[Any], Any], queue: Queue) -> Any:
-    return quota(QueueCopy.of(queue))
-
-
-def _call(quota: Callable[[Any], Any], given: tuple[QueueCopy, int]) -> PolicyAnswer:
-    """Call a quota policy in a worker, with a queue and the time."""
-    try:
-        answer = _checked(quota(given[0]), given[1])
-        amounts = None if answer.max is None else {safe(name): most for name, most in answer.max.items()}
-        return PolicyAnswer(max=amounts, until=answer.until, why=safe(answer.why))
-    except contained() as error:
-        return PolicyAnswer(failed=safe(describe_error(error)))
-
-
-def _checked(answer: Any, now: int) -> Quota:
-    """Return an answer in values of Python itself. Raises `TypeError` or `ValueError` for an invalid one."""
-    if answer is None:
-        return Quota(None)
-    if not issubclass(type(answer), Quota):
-        raise TypeError(f"it returned {safe_repr(answer)} instead of None or Quota")
-    amounts, until, why = answer.max, answer.until, text_or_none(answer.why)
-    if why is None:
-        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
-    if until is not None:
-        until = number_or_none(until)
-        if type(until) is not int or not now < until < now + LONGEST_SECONDS * SECOND:
-            raise ValueError(
-                f"it returned until={safe_repr(answer.until)} instead of None or a time in nanoseconds after "
-                f"the present, {now}"
-            )
-    if amounts is None:
-        return Quota(None, until, why)
-    return Quota(Resource(_amount(*entry) for entry in items_of(amounts, MOST_TYPES)), until, why)
-
-
-def _amount(name: Any, value: Any) -> tuple[str, int]:
-    text, amount = text_or_none(name, LONGEST_NAME), number_or_none(value)
-    if text is None:
-        raise TypeError(f"it returned {safe_repr(name)} instead of the name of a resource type")
-    if type(amount) is not int or type(value) is bool or not 0 <= amount <= INT64_MAX:
-        raise ValueError(
-            f"it returned {safe_repr(value)} of {text} instead of a whole number from 0 to {INT64_MAX}"
-        )
-    return text, amount

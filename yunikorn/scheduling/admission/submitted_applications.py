@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.resources import is_zero
+from yunikorn.scheduling.admission.application_checks import check_application
+from yunikorn.scheduling.admission.questions import Questions
+from yunikorn.scheduling.admission.waiting_applications import WaitingApplication, WaitingApplications
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
-from yunikorn.scheduling.policy_steps import Finished, PendingSteps, Steps, begin
 from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.scheduling.waiting_applications import WaitingApplication, WaitingApplications
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.scheduling.application_holds import ApplicationHolds
+    from yunikorn.scheduling.admission.asked_policies import Steps
+    from yunikorn.scheduling.admission.held_applications import HeldApplications
+    from yunikorn.scheduling.admission.queue_quotas import QueueQuotas
+    from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
     from yunikorn.scheduling.application_spec import ApplicationSpec
     from yunikorn.scheduling.existing_allocations import ExistingAllocations
     from yunikorn.scheduling.policies import Policies
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
-    from yunikorn.scheduling.queue_quotas import QueueQuotas
 
 
-class ApplicationIntake:
+class SubmittedApplications:
     """Accepts or rejects the applications that are submitted to one partition."""
 
     def __init__(
@@ -36,15 +38,15 @@ class ApplicationIntake:
         partition: Partition,
         policies: Policies,
         existing: ExistingAllocations,
-        holds: ApplicationHolds,
+        held: HeldApplications,
         quotas: QueueQuotas,
         waiting: WaitingApplications,
         *,
         on_new_queues: Callable[[], object],
         node_order: Callable[[Application, str], str],
-        questions: PolicyQuestions | None,
+        workers: WorkerQuestions | None,
     ) -> None:
-        """Create for a partition; with `questions`, which workers answer, applications may be `waiting`.
+        """Create for a partition; with `workers`, applications may be `waiting`.
 
         `on_new_queues` is called after placement has created queues. `node_order` returns the node order of
         an application in a queue with this node order.
@@ -52,8 +54,12 @@ class ApplicationIntake:
         self._partition = partition
         self.policies = policies
         """Policies in use."""
-        self._existing, self._holds, self._quotas, self._waiting = existing, holds, quotas, waiting
-        self._on_new_queues, self._node_order, self._questions = on_new_queues, node_order, questions
+        self._existing, self._held, self._quotas, self._waiting = existing, held, quotas, waiting
+        self._on_new_queues, self._node_order = on_new_queues, node_order
+        self._questions: Questions[WaitingApplication, str | PlacementResult] = Questions(
+            partition, workers, self._steps, self._resume, self._check
+        )
+        waiting.questions = self._questions
 
     def submit(self, submission: ApplicationSpec) -> Application:
         """Place an application in a queue and add it, or reject it with a reason.
@@ -77,32 +83,24 @@ class ApplicationIntake:
         if not reason and app.id in self._waiting:
             reason = f"application {app.id} exists already in partition {self._partition.config_name}"
         if not reason:
-            found = self._begin(app, submission)
-            if isinstance(found, PendingSteps):
-                self._waiting.put(WaitingApplication(app, submission, found))
+            one = WaitingApplication(app, submission)
+            found = self._questions.ask(one)
+            if found is None:
+                self._waiting.put(one)
                 return app
-            reason = self._take_in(app, submission, found.result)
+            reason = self._take_in(app, submission, found)
         self._conclude(app, submission, reason)
         return app
 
-    def _begin(
-        self, app: Application, submission: ApplicationSpec
-    ) -> Finished[str | PlacementResult] | PendingSteps[str | PlacementResult]:
-        """Check and place an application; if that needs a worker, it is resumed with the answer."""
-
-        def take(found: str | PlacementResult) -> None:
-            self._resume(self._waiting.take(app.id), found)
-
-        return begin(self._steps(app, submission), self._questions, take)
-
-    def _steps(self, app: Application, submission: ApplicationSpec) -> Steps[str | PlacementResult]:
+    def _steps(self, one: WaitingApplication) -> Steps[str | PlacementResult]:
         """Apply resolver, submit policies and placement rules; return the placement, or why there is none."""
-        checked = yield from self.policies.checks.steps(submission.view())
+        app, policies = one.app, self.policies
+        checked = yield from check_application(policies.users, policies.submit, one.spec.view())
         if checked.refusal:
             return checked.refusal
         app.user, app.groups = checked.owner.user, checked.owner.groups
         app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
-        return (yield from self.policies.placement.steps(app))
+        return (yield from policies.placement.steps(app))
 
     def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
         """Reject an application, or report its acceptance."""
@@ -112,11 +110,12 @@ class ApplicationIntake:
         style = submission.gang_style
         if style and style_named(style) is None:
             report_style(app, style, self._partition)
-        self._holds.report(app)
+        self._held.report(app)
         self._existing.arrived(app)
 
     def _resume(self, one: WaitingApplication, found: str | PlacementResult) -> None:
-        """Continue with an application whose checks and placement are complete."""
+        """Continue with a waiting application whose checks and placement are complete."""
+        self._waiting.take(one.app.id)
         reason = self._refusal(one.app) or self._take_in(one.app, one.spec, found)
         self._end_wait(one, reason)
 
@@ -165,7 +164,7 @@ class ApplicationIntake:
         reason = gang_refusal(app, queue, self.policies.plan.registry)
         if not reason:
             app.enter(queue)
-            reason = self._holds.ask(app)
+            reason = self._held.ask(app)
         if reason:
             app.leave()
             partition.queues.check_empty(queue)
@@ -178,13 +177,13 @@ class ApplicationIntake:
     def check_again(self) -> None:
         """Check the waiting applications by the policies of a new configuration."""
         for one in [*self._waiting]:
-            if not self._waiting.has(one):
-                continue
-            found = self._begin(one.app, one.spec)
-            if isinstance(found, PendingSteps):
-                one.pending = found
-            else:
-                self._resume(self._waiting.take(one.app.id), found.result)
+            if self._waiting.has(one):
+                self._check(one)
+
+    def _check(self, one: WaitingApplication) -> None:
+        found = self._questions.ask(one)
+        if found is not None:
+            self._resume(one, found)
 
     def close(self, reason: str) -> None:
         """Reject the waiting applications."""

@@ -6,112 +6,44 @@ release of the ask, or another ask with the same key, ends the wait (`docs/decis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from yunikorn.api import AskSubmission, SubmitPolicy
-from yunikorn.containment import contained, describe_error, read_attribute, safe_repr, text_or_none
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
+from yunikorn.containment import safe_repr, text_or_none
+from yunikorn.framework.policy_calls import PolicyAnswer, safe
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
 from yunikorn.resources import INT32_MAX, INT32_MIN
-from yunikorn.scheduling.application_copies import ApplicationCopy
+from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyMethod
+from yunikorn.scheduling.admission.policy_copies import ApplicationCopy
+from yunikorn.scheduling.admission.questions import Questions
 from yunikorn.scheduling.ask_admission import AS_REQUESTED
-from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.policy_steps import Finished, PendingSteps, PolicyQuestion, Steps, begin
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from yunikorn.accounting.partition import Partition
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import TerminationType
     from yunikorn.model.application import Application
     from yunikorn.resources import Resource
+    from yunikorn.scheduling.admission.asked_policies import Steps
+    from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
     from yunikorn.scheduling.ask_admission import AskAdmission
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
-
-
-@attrs.define
-class _Policy:
-    """A submit policy that checks asks."""
-
-    name: str
-    origin: str
-    plugin: object
-    submit_ask: Callable[[AskSubmission], Any]
-    copies: bool = False
-    """True if the policy may block, and gets a copy of the application."""
-    asked: AskedPolicy | None = None
-    """The policy, if workers call it."""
-
-
-class AskChecks:
-    """Policies of one configuration that check asks."""
-
-    def __init__(self, policies: Sequence[PluginInstance], failures: PluginFailures) -> None:
-        self._failures = failures
-        self._policies = [
-            _Policy(one.name, one.origin, one.plugin, read_attribute(one.plugin, "submit_ask"))
-            for one in policies
-            if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask
-        ]
-
-    def __bool__(self) -> bool:
-        return bool(self._policies)
-
-    def bind(self, *, workers: bool) -> None:
-        """Read which policies may block; with `workers`, those call them. Called after opening."""
-        for policy in self._policies:
-            policy.copies = may_block(policy.plugin, policy.origin, self._failures)
-            if policy.copies and workers:
-                at_once = calls_at_once(policy.plugin, policy.origin, self._failures)
-                call, title = partial(_call, policy.submit_ask), f"submit policy {policy.name}"
-                policy.asked = AskedPolicy(policy.plugin, title, policy.origin, call, at_once)
-
-    def steps(self, ask: AskSubmission) -> Steps[int | str]:
-        """Return the priority that the policies give to an ask, or the reason for a rejection."""
-        for policy in self._policies:
-            given = partial(_copied, ask) if policy.copies else partial(_same, ask)
-            if policy.asked is None:
-                answer = _call(policy.submit_ask, given())
-            else:
-                answer = yield PolicyQuestion(policy.asked, given)
-            if answer.failed is not None:
-                return str(self._failures.report(policy.origin, "checking", answer.failed, f"ask {ask.key}"))
-            if answer.reason is not None:
-                return f"submit policy {policy.name} rejects ask {ask.key}: {answer.reason}"
-            if answer.ask_priority is not None:
-                ask = attrs.evolve(ask, priority=answer.ask_priority)
-        return ask.priority
-
-
-def _same(ask: AskSubmission) -> AskSubmission:
-    return ask
 
 
 def _copied(ask: AskSubmission) -> AskSubmission:
     return attrs.evolve(ask, app=ApplicationCopy.of(ask.app))  # type: ignore[arg-type]
 
 
-def _call(submit_ask: Callable[[AskSubmission], Any], ask: AskSubmission) -> PolicyAnswer:
-    """Call a policy, in a worker or in the core's thread."""
-    try:
-        answer = submit_ask(ask)
-        if answer is None:
-            return PolicyAnswer()
-        reason = text_or_none(answer)
-        if reason is not None:
-            return PolicyAnswer(reason=safe(reason))
-        return PolicyAnswer(ask_priority=_checked(ask, answer))
-    except contained() as error:
-        return PolicyAnswer(failed=safe(describe_error(error)))
-
-
-def _checked(before: AskSubmission, answer: Any) -> int:
-    """Return the priority of a changed ask. Raises `TypeError` or `ValueError` for a wrong answer."""
+def _read_ask(before: AskSubmission, answer: Any) -> PolicyAnswer:
+    """Return the reason or the priority of an answer. Raises `TypeError` or `ValueError` for a wrong one."""
+    reason = text_or_none(answer)
+    if reason is not None:
+        return PolicyAnswer(reason=safe(reason))
     if not issubclass(type(answer), AskSubmission):
         raise TypeError(f"it returned {safe_repr(answer)} instead of None, a submission or a reason")
     for field in attrs.fields(AskSubmission):
@@ -121,7 +53,21 @@ def _checked(before: AskSubmission, answer: Any) -> int:
     priority = answer.priority
     if type(priority) is not int or not INT32_MIN < priority <= INT32_MAX:
         raise ValueError(f"it set priority to {safe_repr(priority)} instead of a whole number of 32 bits")
-    return priority
+    return PolicyAnswer(ask_priority=priority)
+
+
+SUBMIT_ASK = PolicyMethod(
+    "submit policy", "submit_ask", "checking", lambda ask: f"ask {ask.key}", _read_ask, _copied
+)
+
+
+def policies_for_asks(made: Sequence[PluginInstance], failures: PluginFailures) -> list[AskedPolicy]:
+    """Return the submit policies that check asks."""
+    return [
+        AskedPolicy.of(one, SUBMIT_ASK, failures)
+        for one in made
+        if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask
+    ]
 
 
 @attrs.define(eq=False)
@@ -131,33 +77,35 @@ class WaitingAsk:
     app: Application
     ask: AskSubmission
     spec: AskSpec
-    pending: PendingSteps[int | str] | None = None
 
 
-class AskIntake:
+class SubmittedAsks:
     """Admits or rejects the asks that an RM reports to one partition."""
 
-    def __init__(self, partition: Partition, asks: AskAdmission, questions: PolicyQuestions | None) -> None:
-        """Create without policies; with `questions`, which workers answer, asks may wait."""
-        self._partition, self._asks, self._questions = partition, asks, questions
-        self.checks: AskChecks | None = None
-        """The policies in use; None if none of them checks asks."""
+    def __init__(self, partition: Partition, asks: AskAdmission, workers: WorkerQuestions | None) -> None:
+        """Create without policies; with `workers`, asks may wait."""
+        self._partition, self._asks = partition, asks
+        self.policies: Sequence[AskedPolicy] = ()
+        """The policies in use that check asks."""
+        self._questions: Questions[WaitingAsk, int | str] = Questions(
+            partition, workers, self._steps, self._answered, self._check
+        )
         self._waiting: dict[str, dict[str, WaitingAsk]] = {}
         """Asks that wait for an answer, by application and key."""
 
     def __len__(self) -> int:
         """Return the number of asks that wait."""
-        return sum(map(len, self._waiting.values()))
+        return len(self._questions)
 
     def awaited(self, app: Application) -> str:
         """Return the policy that the first waiting ask of an application waits for; empty if none waits."""
         one = next(iter(self._waiting.get(app.id, {}).values()), None)
-        return "" if one is None or one.pending is None else one.pending.waits_for
+        return "" if one is None else self._questions.awaited(one)
 
-    def use(self, checks: AskChecks) -> None:
+    def use(self, policies: Sequence[AskedPolicy]) -> None:
         """Use these policies from now on."""
-        self.checks = checks or None
-        self._asks.priorities_are_final = bool(checks)
+        self.policies = policies
+        self._asks.priorities_are_final = bool(policies)
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -172,7 +120,7 @@ class AskIntake:
     ) -> None:
         """Check an ask, and admit or reject it; one whose check needs a worker waits."""
         app = self._partition.applications.get(app_id)
-        if app is None or app.state == FAILING or self.checks is None:
+        if app is None or app.state == FAILING or not self.policies:
             self._asks.add(app_id, key, resource, count, priority, spec)  # which rejects it
             return
         if app.ask_priority is not None:
@@ -193,23 +141,34 @@ class AskIntake:
         self._settle(replaced)
 
     def _check(self, one: WaitingAsk) -> None:
-        assert self.checks is not None
-
-        def take(found: int | str) -> None:
-            self._take(one)
+        found = self._questions.ask(one)
+        if found is not None:
             self._conclude(one, found)
-            self._settle([one])
-
-        found = begin(self.checks.steps(one.ask), self._questions, take)
-        if isinstance(found, Finished):
-            self._conclude(one, found.result)
         else:
-            one.pending = found
             self._waiting.setdefault(one.app.id, {})[one.ask.key] = one
             self._partition.accounting.pending_accounting.wait_for_answer(one.app)
 
+    def _steps(self, one: WaitingAsk) -> Steps[int | str]:
+        """Return the priority that the policies give to an ask, or the reason for a rejection."""
+        ask = one.ask
+        for policy in self.policies:
+            answer = yield from policy.ask(ask)
+            if answer.failed is not None:
+                return answer.failed
+            if answer.reason is not None:
+                return f"{policy.title} rejects ask {ask.key}: {answer.reason}"
+            if answer.ask_priority is not None:
+                ask = attrs.evolve(ask, priority=answer.ask_priority)
+        return ask.priority
+
+    def _answered(self, one: WaitingAsk, found: int | str) -> None:
+        self._take(one)
+        self._conclude(one, found)
+        self._settle([one])
+
     def _take(self, one: WaitingAsk) -> None:
         """Forget an ask that waits; `_settle` follows, when it is known what becomes of the ask."""
+        self._questions.withdraw(one)
         alike = self._waiting[one.app.id]
         del alike[one.ask.key]
         if not alike:
@@ -286,8 +245,6 @@ class AskIntake:
         found = list(self._named(app_id, key))
         for one in found:
             self._take(one)
-            assert one.pending is not None
-            one.pending.withdraw()
         return found
 
     def _named(self, app_id: str, key: str) -> Iterator[WaitingAsk]:
@@ -303,10 +260,7 @@ class AskIntake:
         waiting = [*self._named("", "")]
         for one in waiting:
             self._take(one)
-            if self.checks is None:
-                self._conclude(one, one.ask.priority)
-            else:
-                self._check(one)
+            self._check(one)
         self._settle(waiting)
 
     def close(self, reason: str) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,8 +21,11 @@ from yunikorn.errors import printable
 from yunikorn.framework.policy_calls import PolicyAnswer, PolicyCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer
+    from yunikorn.scheduling.admission.asked_policies import AskedPolicy, Asking
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -34,33 +37,14 @@ PAUSE = 60 * SECOND
 """First pause (ns) of a policy with that many calls; each further one is twice as long."""
 LONGEST_PAUSE = 3600 * SECOND
 
-Then = Callable[[Any], None]
-
-
-@attrs.frozen(eq=False)
-class AskedPolicy:
-    """A policy that workers call."""
-
-    plugin: object
-    title: str
-    """Kind and name, as in `submit policy site-rules`."""
-    origin: str
-    call: Callable[[Any], PolicyAnswer]
-    """Calls the policy with its argument, in a worker; contains every exception."""
-    at_once: int
-    """Maximum number of simultaneous calls."""
+Then = Callable[[PolicyAnswer], object]
 
 
 @attrs.define(eq=False)
 class _Question:
     """A question, and the functions that wait for its answer."""
 
-    call: Callable[[Any], PolicyAnswer]
-    make: Callable[[], object]
-    """Returns the argument of the policy when the call starts."""
-    digest: Callable[[PolicyAnswer], Any]
-    """Turns the answer into the value that all `waiters` receive; called once."""
-    key: Hashable
+    asking: Asking
     waiters: dict[object, Then] = attrs.field(factory=dict)
     timer: Timer | None = None
 
@@ -69,7 +53,7 @@ class _Question:
 class _Lane:
     """Questions to one policy object."""
 
-    asked: AskedPolicy
+    policy: AskedPolicy
     queue: deque[_Question] = attrs.field(factory=deque)
     running: dict[int, _Question] = attrs.field(factory=dict)
     """Questions of the calls in progress, by number."""
@@ -87,7 +71,7 @@ class _Lane:
     when_idle: list[Callable[[], object]] = attrs.field(factory=list)
 
 
-class PolicyQuestions:
+class WorkerQuestions:
     """Questions of one partition to its policies."""
 
     def __init__(
@@ -105,26 +89,16 @@ class PolicyQuestions:
     def __len__(self) -> int:
         return sum(len(lane.queue) + len(lane.running) for lane in self._lanes.values())
 
-    def ask(
-        self,
-        asked: AskedPolicy,
-        make: Callable[[], object],
-        then: Then,
-        *,
-        key: Hashable = None,
-        digest: Callable[[PolicyAnswer], Any] = lambda answer: answer,
-    ) -> Callable[[], None]:
-        """Ask a policy with the argument that `make` returns, and call `then` with the answer, later.
+    def ask(self, asking: Asking, then: Then) -> Callable[[], None]:
+        """Ask a policy, and call `then` with the answer, later; return a function that withdraws that.
 
-        Questions with the same `key` share one call; `digest` converts the answer once for all of them.
-        Returns a function that withdraws the question.
+        Questions with the same key share one call.
         """
-        lane = self._lanes.get(id(asked.plugin))
-        if lane is None:
-            lane = self._lanes[id(asked.plugin)] = _Lane(asked)
+        policy, key = asking.policy, asking.key
+        lane = self._lanes.setdefault(id(policy.plugin), _Lane(policy))
         question = None if key is None else lane.by_key.get(key)
         if question is None:
-            question = _Question(asked.call, make, digest, key)
+            question = _Question(asking)
             lane.queue.append(question)
             if key is not None:
                 lane.by_key[key] = question
@@ -142,7 +116,7 @@ class PolicyQuestions:
 
     def _dispatch(self, lane: _Lane) -> None:
         """Start the calls that may start now."""
-        while lane.queue and len(lane.running) < lane.asked.at_once and not lane.when_idle:
+        while lane.queue and len(lane.running) < lane.policy.at_once and not lane.when_idle:
             if not lane.queue[0].waiters:
                 self._forget_key(lane, lane.queue.popleft())
             elif self._may_start(lane):
@@ -160,7 +134,8 @@ class PolicyQuestions:
         return hanging < MOST_HANGING and not lane.running and self._partition.clock.now() >= lane.until
 
     def _start(self, lane: _Lane, question: _Question) -> None:
-        work = partial(question.call, question.make())
+        policy = question.asking.policy
+        work = partial(policy.work, policy.prepare(question.asking.subject))
         number = self._calls.start(work, self._returned)
         lane.running[number] = question
         self._lane_of[number] = lane
@@ -179,7 +154,7 @@ class PolicyQuestions:
             lane.pause = lane.until = 0
             if lane.is_silent:
                 lane.is_silent = False
-                _log.warning("plugin %s answers again", printable(lane.asked.origin))
+                _log.warning("plugin %s answers again", printable(lane.policy.origin))
             self._finish(lane, question, answer)
         self._go_on(lane)
 
@@ -191,7 +166,7 @@ class PolicyQuestions:
             lane.is_silent = True
             _log.error(
                 "plugin %s: a call has not returned within %s; its thread is replaced, the core continues%s",
-                printable(lane.asked.origin),
+                printable(lane.policy.origin),
                 describe_duration(self.limit),
                 f" ({printable(place)})" if place else "",
             )
@@ -216,7 +191,8 @@ class PolicyQuestions:
     def _finish(self, lane: _Lane, question: _Question, answer: PolicyAnswer) -> None:
         self._forget_key(lane, question)
         if question.waiters:
-            found = question.digest(answer)
+            asking = question.asking
+            found = asking.policy.understand(asking.subject, answer)
             while question.waiters:
                 # One that waits may withdraw the others.
                 then = question.waiters.pop(next(iter(question.waiters)))
@@ -224,8 +200,9 @@ class PolicyQuestions:
 
     @staticmethod
     def _forget_key(lane: _Lane, question: _Question) -> None:
-        if question.key is not None and lane.by_key.get(question.key) is question:
-            del lane.by_key[question.key]
+        key = question.asking.key
+        if key is not None and lane.by_key.get(key) is question:
+            del lane.by_key[key]
 
     def _go_on(self, lane: _Lane) -> None:
         if not lane.running and lane.when_idle:
@@ -274,4 +251,4 @@ class PolicyQuestions:
     def close(self) -> None:
         """Give up all calls of all policies."""
         for lane in list(self._lanes.values()):
-            self.release(lane.asked.plugin)
+            self.release(lane.policy.plugin)

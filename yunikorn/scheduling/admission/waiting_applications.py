@@ -13,8 +13,8 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.model.application import Application
+    from yunikorn.scheduling.admission.questions import Questions
     from yunikorn.scheduling.application_spec import ApplicationSpec
-    from yunikorn.scheduling.policy_steps import PendingSteps
 
 Entry = Callable[[str], object]
 """Function that applies an entry; called with the reason for the rejection of the application, or ""."""
@@ -26,7 +26,6 @@ class WaitingApplication:
 
     app: Application
     spec: ApplicationSpec
-    pending: PendingSteps[Any]
     entries: list[Entry] = attrs.field(factory=list)
     keys: set[str] = attrs.field(factory=set)
     """Keys of the asks among the entries."""
@@ -44,6 +43,8 @@ class WaitingApplications:
 
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingApplication] = {}
+        self.questions: Questions[WaitingApplication, Any]
+        """Questions about these applications."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -74,7 +75,7 @@ class WaitingApplications:
     def take(self, app_id: str) -> WaitingApplication:
         """Remove and return an application; its checks are not continued."""
         one = self._waiting.pop(app_id)
-        one.pending.withdraw()
+        self.questions.withdraw(one)
         return one
 
     def defer(self, app_id: str, entry: Entry, keys: Sequence[str] = ()) -> None:
@@ -90,7 +91,7 @@ class WaitingApplications:
 
     def awaited(self, app_id: str) -> str:
         """Return the policy whose answer an application waits for."""
-        return self._waiting[app_id].pending.waits_for
+        return self.questions.awaited(self._waiting[app_id])
 
     def why(self, app_id: str) -> str:
         """Return why an application is not accepted yet."""
