@@ -9,8 +9,7 @@ from unittest import mock
 from tests.core.kit import RM, configuration, document, partition, queue
 from tests.preemption.test_across_queues import guaranteed
 from tests.preemption.test_kept_candidates import decisions
-from yunikorn.scheduling.preemption.candidate_store import CandidateStore
-from yunikorn.scheduling.preemption.kept_pool import KeptPool
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore, KeptPool
 
 FIND = CandidateStore.find
 

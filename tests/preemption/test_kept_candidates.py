@@ -31,10 +31,9 @@ from yunikorn.interface.messages import NodeAction
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Resource
 from yunikorn.scheduling.preemption import candidate_store
-from yunikorn.scheduling.preemption.candidate_store import CandidateStore
-from yunikorn.scheduling.preemption.kept_pool import KeptPool
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
-from yunikorn.scheduling.preemption.victims import Candidates, Pool
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore, KeptPool
+from yunikorn.scheduling.preemption.candidates import Candidates, Pool
+from yunikorn.scheduling.preemption.victims import PreemptionPlan, Search
 
 pytestmark = pytest.mark.usefixtures("kept_at_once")
 
@@ -121,14 +120,14 @@ class Compared:
         found = PLAN(search, *arguments, **options)
         kept = search._pool
         if isinstance(kept, KeptPool):
-            every = Candidates(kept._eligible, kept._policy, kept._cause)
+            every = Candidates(kept._eligible, kept._kept.policy, kept._kept.cause)
             search._pool = Pool(every, search._pairs)
             assert PLAN(search, *arguments, **options) == found
             search._pool = kept
             self.counts["found" if found else "none"] += 1
             self.counts["originators"] += found is not None and any(one.originator for one in found.victims)
             self.counts["several victims"] += found is not None and len(found.victims) > 1
-            self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.table.nodes)
+            self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.nodes)
         else:
             self.counts["not kept"] += 1
         return found
@@ -393,8 +392,8 @@ def test_memory_is_bounded_by_live_nodes() -> None:
     def find(store: CandidateStore, *arguments: Any) -> KeptPool | None:
         found, live = original(store, *arguments), store._changes._partition.nodes
         assert found is not None
-        assert {node.id for node in found._kept.table.nodes} == set(live)
-        assert len(found._kept.table.candidates) == len(found._kept.table.positions) == len(live)
+        assert {node.id for node in found._kept.nodes} == set(live)
+        assert len(found._kept.kept) == len(found._kept._positions) == len(live)
         sizes.append(len(store._kept))
         assert sizes[-1] <= max(1, limit // len(live))
         return found

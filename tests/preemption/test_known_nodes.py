@@ -16,10 +16,9 @@ from tests.preemption.test_across_queues import guaranteed
 from tests.preemption.test_kept_candidates import LEAVES, Compared, History, compare
 from yunikorn.model.allocation import Allocation
 from yunikorn.model.node import Node
-from yunikorn.scheduling.preemption import kept_candidates, node_changes
-from yunikorn.scheduling.preemption.kept_pool import Glance
-from yunikorn.scheduling.preemption.known_nodes import KnownNodes
-from yunikorn.scheduling.preemption.victim_search import Search
+from yunikorn.scheduling.preemption import candidate_store, kept_candidates
+from yunikorn.scheduling.preemption.candidate_store import Glance, KnownNodes
+from yunikorn.scheduling.preemption.victims import Search
 
 pytestmark = pytest.mark.usefixtures("kept_at_once")
 
@@ -81,9 +80,8 @@ def test_victims_are_those_of_a_search_that_keeps_nothing(seed: int, policy: str
 @given(seed=st.integers(0, 2**32), most=st.integers(0, 3), nodes=st.sampled_from([0, 40, 500_000]))
 def test_logs_and_memory_may_end_at_any_time(seed: int, most: int, nodes: int) -> None:
     with (
-        mock.patch.object(node_changes, "LOG", most),
         mock.patch.object(kept_candidates, "LOG", most),
-        mock.patch.object(kept_candidates, "KNOWN", nodes),
+        mock.patch.object(candidate_store, "KNOWN", nodes),
     ):
         compare(seed, "standard", Compared(), 150, Claims)
 

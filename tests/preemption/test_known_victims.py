@@ -12,8 +12,8 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
 from yunikorn.scheduling.preemption.candidate_store import CandidateStore
-from yunikorn.scheduling.preemption.known_victims import KnownVictims
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
+from yunikorn.scheduling.preemption.candidates import KnownVictims
+from yunikorn.scheduling.preemption.victims import PreemptionPlan, Search
 
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]
 

@@ -1,27 +1,56 @@
-"""Kept candidates of a partition, by the cause of preemption."""
+"""Store of a partition's candidates for preemption, by cause, and the candidates in it for one request.
+
+A node is examined only if its free room and its largest candidate could cover the request. Such nodes are
+looked at in order of their id, and the first on which a single victim suffices ends the search. Only if there
+is none, lower bounds are computed for all nodes.
+
+Most nodes that a search examines were examined before for a request of the same size, and have not changed
+since. `KnownNodes` keeps what was found there, for one amount and one set of eligible leaves, and lists the
+nodes that are left to examine. What was found on a node holds for another request if the candidates that were
+chosen there may go together: their queues must be as far above their guarantees as the chosen candidates of
+any known node require (`docs/decisions/archive/0175`).
+"""
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.scheduling.preemption.kept_candidates import KeptCandidates, Unkeepable, all_leaves
-from yunikorn.scheduling.preemption.kept_pool import KeptPool
-from yunikorn.scheduling.preemption.node_changes import NodeChanges
+from yunikorn.scheduling.preemption.candidates import candidates_on, shortage, total_of
+from yunikorn.scheduling.preemption.kept_candidates import (
+    KeptCandidates,
+    NodeChanges,
+    Unkeepable,
+    all_leaves,
+)
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.api import PreemptionCause
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
+    from yunikorn.resources import Tally
+    from yunikorn.scheduling.preemption.candidates import EligibleLeaves
     from yunikorn.scheduling.preemption.snapshot import Pairs
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
-    from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
 KEPT = 50_000
 """Number of nodes, over all causes, whose candidates are kept."""
+KNOWN = 500_000
+"""Number of nodes, over all `KnownNodes` of a cause, of which it is kept what was found there."""
 WORTHWHILE = 1
 """Number of allocations in eligible leaves, per node of the partition, after which candidates are kept."""
 QUEUES = 32
 """Number of removed queues that may be counted before they are forgotten."""
+IMPOSSIBLE = 1 << 40
+"""Lower bound on the number of victims where no number suffices."""
+UNKNOWN, SEVERAL, HOPELESS = range(3)
+Glance = tuple[int, "list[Allocation] | None", "Sequence[Allocation] | None"]
+"""Lower bound on the number of victims on a node, 0 if there are none; the victims if the number is exact:
+always if it is 1; and the candidates whose choice showed this, None if it depends on guarantees."""
 
 
 class CandidateStore:
@@ -31,7 +60,8 @@ class CandidateStore:
         self._policy = policy
         self._partition = partition
         self._changes = NodeChanges(partition)
-        self._kept: dict[object, KeptCandidates] = {}
+        self._kept: dict[object, tuple[KeptCandidates, dict[object, KnownNodes]]] = {}
+        """Candidates by cause, with the known nodes by amount and eligible leaves."""
         self._seen: dict[Queue, int] = {}
         """Allocations in eligible leaves, by asking queue, summed over the searches that kept nothing."""
         self._most_seen = QUEUES
@@ -47,10 +77,10 @@ class CandidateStore:
         key = cause.kind, asking, cause.priority
         if key not in self._kept and not self._is_worthwhile(asking, eligible):
             return None
-        self._changes.collect(one.reader for one in self._kept.values())
+        self._changes.collect()
         # The longest unused is first.
-        kept = self._kept.pop(key, None) or KeptCandidates(asking, cause, self._policy)
-        self._kept[key] = kept
+        found = self._kept.pop(key, None) or (KeptCandidates(asking, cause, self._policy), {})
+        self._kept[key] = kept, known = found
         while len(self._kept) > max(1, KEPT // max(1, len(self._changes.nodes))):
             del self._kept[next(iter(self._kept))]
         try:
@@ -59,7 +89,7 @@ class CandidateStore:
             self._usable = False
             self._kept.clear()
             return None
-        return KeptPool(kept, eligible, self._policy, cause, pairs)
+        return KeptPool(kept, known, eligible, pairs)
 
     def _is_worthwhile(self, asking: Queue, eligible: EligibleLeaves) -> bool:
         """Return True if the searches of a queue have seen as many allocations as there are nodes to list.
@@ -79,3 +109,193 @@ class CandidateStore:
             self._most_seen = 2 * len(self._seen) + QUEUES
         self._seen[asking] = seen
         return False
+
+
+class KeptPool:
+    """Candidates for one request, from those that are kept."""
+
+    def __init__(
+        self,
+        kept: KeptCandidates,
+        known: dict[object, KnownNodes],
+        eligible: EligibleLeaves,
+        pairs: Pairs,
+    ) -> None:
+        self._kept, self._known = kept, known
+        self._eligible = eligible
+        self._pairs = pairs
+
+    @property
+    def has_originators(self) -> bool:
+        """True if any candidate may be an originator."""
+        return self._kept.has_originators
+
+    def any_order(self, queues: Iterable[Queue] | None = None) -> Iterator[Allocation]:
+        """Yield the candidates in no particular order; with `queues`, only those below any of these."""
+        eligible = self._eligible
+        if queues is not None:
+            wanted = frozenset(queues)
+            eligible = {leaf: most for leaf, most in eligible.items() if not wanted.isdisjoint(leaf.chain)}
+        return candidates_on(eligible, self._kept.policy.eligible(self._kept.cause))
+
+    def in_order(self, queues: Iterable[Queue]) -> Iterable[Allocation]:
+        """Return the candidates below any of `queues` in order."""
+        return self._kept.policy.in_order(self.any_order(queues), self._kept.cause)
+
+    def on(self, node: Node) -> list[Allocation]:
+        """Return the candidates on a node in order, those included that are no longer available."""
+        return self._kept.on(node).candidates
+
+    def room(self, node: Node) -> Tally:
+        """Return the free room of a node once all pending releases have ended."""
+        return self._kept.on(node).room
+
+    def shortage(self, node: Node) -> Tally:
+        """Return what a node lacks for the request once all pending releases have ended."""
+        return shortage(self.room(node), self._pairs)
+
+    def by_cost(
+        self,
+        fits: Callable[[Node], bool],
+        glance: Callable[[Node], Glance],
+        victims_on: Callable[[Node], list[Allocation] | None],
+        may_lose: Callable[[Queue, Tally], bool],
+        *,
+        originators: bool,
+    ) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Yield nodes and the victims there, the fewest first, then by node id.
+
+        `fits` returns True for nodes that may host the request. `may_lose` returns True if a leaf keeps its
+        guarantees, and is above them, until an amount has gone from it. `originators` is True if the
+        functions take these into account.
+        """
+        nodes, known = self._kept.nodes, self._known_nodes(originators=originators)
+        later: list[tuple[int, int, list[Allocation] | None]] = []
+        examined = set()
+        for position in known.left(may_lose):
+            node = nodes[position]
+            examined.add(position)
+            if not fits(node):
+                continue
+            least, victims, chosen = glance(node)
+            if least == 1 and victims is not None:
+                yield node, victims
+                continue
+            if chosen is not None:
+                known.fail(position, least, chosen)
+            if least:
+                later.append((least, position, victims))
+        for position, least in enumerate(self._least()):
+            if least < IMPOSSIBLE and position not in examined and not known.is_hopeless(position):
+                later.append((least, position, None))
+        heapq.heapify(later)
+        while later:
+            _, position, found = heapq.heappop(later)
+            node = nodes[position]
+            if found is not None:
+                yield node, found
+            elif position in examined or fits(node):
+                victims = victims_on(node)
+                if victims is not None:
+                    heapq.heappush(later, (len(victims), position, victims))
+
+    def _known_nodes(self, *, originators: bool) -> KnownNodes:
+        """Return what is known of nodes, up to date."""
+        kept, every = self._kept, self._known
+        key = tuple(self._pairs), frozenset(self._eligible), originators
+        # The longest unused is first.
+        known = every.pop(key, None)
+        if known is None or not known.catch_up():
+            known = KnownNodes(kept, self._pairs)
+        every[key] = known
+        while len(every) > max(1, KNOWN // max(1, len(kept.nodes))):
+            del every[next(iter(every))]
+        return known
+
+    def _least(self) -> Iterable[int]:
+        """Return lower bounds on the number of victims, by position."""
+        bounds: Iterable[int] | None = None
+        for name, amount in self._pairs:
+            column = self._kept.column(name)
+            needed = [
+                0 if room >= amount else -((room - amount) // most) if most else IMPOSSIBLE
+                for room, most in zip(column.room, column.largest, strict=True)
+            ]
+            bounds = needed if bounds is None else list(map(max, bounds, needed))
+        return [bound or IMPOSSIBLE for bound in bounds or ()]
+
+
+class KnownNodes:
+    """Nodes for one amount and one set of eligible leaves; a position refers to `KeptCandidates.nodes`."""
+
+    def __init__(self, kept: KeptCandidates, pairs: Pairs) -> None:
+        self._kept = kept
+        self._nodes = kept.nodes
+        self._pairs = pairs
+        self._open: list[int] = []
+        """Positions below `_frontier` of nodes where a single victim may suffice, ascending."""
+        self._frontier = 0
+        """Position of the first node that no search has reached yet."""
+        self._found = bytearray(len(kept.nodes))
+        """Result of the latest search by position: `UNKNOWN`, `SEVERAL` or `HOPELESS`."""
+        self._needs: dict[Queue, Tally] = {}
+        """Largest amounts of the candidates chosen on any failed node, by leaf."""
+        self._by_leaf: dict[Queue, set[int]] = {}
+        """Positions of failed nodes with such candidates of a leaf; some may have changed since."""
+        self._seen = kept.log.end
+        """Number of the first change that was not applied."""
+
+    def catch_up(self) -> bool:
+        """Apply the changes of nodes since the last call; False if that is impossible."""
+        kept, open_ = self._kept, self._open
+        if self._nodes is not kept.nodes or self._seen < kept.log.start:
+            return False
+        for position in set(kept.log.since(self._seen)):
+            if position < self._frontier:
+                self._found[position] = UNKNOWN
+                at = bisect_left(open_, position)
+                is_listed = at < len(open_) and open_[at] == position
+                if kept.reaches(position, self._pairs):
+                    if not is_listed:
+                        open_.insert(at, position)
+                elif is_listed:
+                    del open_[at]
+        self._seen = kept.log.end
+        return True
+
+    def left(self, may_lose: Callable[[Queue, Tally], bool]) -> Iterator[int]:
+        """Yield the positions of nodes that are left to examine, ascending.
+
+        `may_lose` returns True for leaves that may lose an amount. What is known of a node does not hold if
+        a leaf of the candidates chosen there may not lose as much as on any known node.
+        """
+        again: set[int] = set()
+        for leaf, need in self._needs.items():
+            if not may_lose(leaf, need):
+                again.update(one for one in self._by_leaf[leaf] if self._found[one])
+        yield from sorted(again.union(self._open)) if again else tuple(self._open)
+        for position in self._kept.reached(self._pairs, self._frontier):
+            self._open.append(position)
+            self._frontier = position + 1
+            yield position
+        self._frontier = len(self._nodes)
+
+    def is_hopeless(self, position: int) -> bool:
+        """Return True if it is known that no number of victims suffices on a node."""
+        return self._found[position] == HOPELESS
+
+    def fail(self, position: int, least: int, chosen: Sequence[Allocation]) -> None:
+        """Note that at least `least` victims are needed on a node, or that no number suffices (0).
+
+        This was found by choosing `chosen` there, and holds while these may go together.
+        """
+        if not self._found[position]:
+            del self._open[bisect_left(self._open, position)]
+        self._found[position] = SEVERAL if least else HOPELESS
+        total = total_of(chosen)
+        for leaf in {one.app.chain[0]: None for one in chosen}:
+            self._by_leaf.setdefault(leaf, set()).add(position)
+            need = self._needs.setdefault(leaf, {})
+            for name, amount in total.items():
+                if amount > need.get(name, 0):
+                    need[name] = amount

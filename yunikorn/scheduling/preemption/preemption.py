@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
 from yunikorn.scheduling.preemption.quota_preemption import PreviousQuota, QuotaPreemption
-from yunikorn.scheduling.preemption.victim_search import overuse, victims_of
+from yunikorn.scheduling.preemption.victims import overuse, victims_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition

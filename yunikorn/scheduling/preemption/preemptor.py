@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from yunikorn.api import PreemptionCause
 from yunikorn.clock import SECOND
@@ -18,7 +18,16 @@ from yunikorn.model.ask import BY_ARRIVAL
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
-from yunikorn.scheduling.preemption.candidate_store import CandidateStore
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore, KeptPool
+from yunikorn.scheduling.preemption.candidates import (
+    Candidates,
+    Pool,
+    across_queues,
+    by_priority,
+    candidates_on,
+    room_on,
+    shortage,
+)
 from yunikorn.scheduling.preemption.schedule import (
     NEVER,
     RETRY_INTERVAL,
@@ -34,16 +43,7 @@ from yunikorn.scheduling.preemption.snapshot import (
     guarantees,
     quotas,
 )
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, victims_on, without
-from yunikorn.scheduling.preemption.victims import (
-    Candidates,
-    Pool,
-    across_queues,
-    by_priority,
-    candidates_on,
-    room_on,
-    shortage,
-)
+from yunikorn.scheduling.preemption.victims import PreemptionPlan, Search, victims_on, without
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.kept_pool import KeptPool
+    from yunikorn.scheduling.preemption.candidates import EligibleLeaves
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
-    from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
 ATTEMPTS = 10
 """Maximum number of requests of one queue that are tried per round, as in YuniKorn 1.9."""
@@ -80,10 +79,8 @@ class _Round:
         self._left = ATTEMPTS
         self._failed: dict[AskClass, int] = {}
         """Highest priority at which requests of an ask class failed; lower priorities would fail as well."""
-        self.pools: dict[tuple[AskClass, int, str], Pool] = {}
-        """Pools by ask class, priority, and kind of cause."""
-        self._candidates: dict[tuple[int, str], Candidates] = {}
-        """Candidates by priority, and kind of cause."""
+        self._candidates: dict[tuple[int, str], list[Candidates]] = {}
+        """Candidates in sets of eligible leaves, by priority and kind of cause."""
         self.success = False
         """True if any attempt found victims."""
         self.eligible_at = NEVER
@@ -138,15 +135,12 @@ class _Round:
 
     def pool(self, ask: Ask, eligible: EligibleLeaves, cause: PreemptionCause) -> Pool:
         """Return a pool with at least the candidates for `ask` in the eligible leaves."""
-        shared = ask.priority, cause.kind
-        every = self._candidates.get(shared)
-        if every is None or not every.covers(eligible):
-            every = self._candidates[shared] = Candidates(eligible, self._policy, cause)
-        key = ask.ask_class, ask.priority, cause.kind
-        found = self.pools.get(key)
-        if found is None or not found.every.covers(eligible):
-            found = self.pools[key] = Pool(every, ask.ask_class.pairs)
-        return found
+        found = self._candidates.setdefault((ask.priority, cause.kind), [])
+        every = next((one for one in found if one.covers(eligible)), None)
+        if every is None:
+            every = Candidates(eligible, self._policy, cause)
+            found.append(every)
+        return every.pool(ask.ask_class)
 
     def takes(self, plan: PreemptionPlan, ask: Ask) -> None:
         """Update all pools after victims and a node were chosen for `ask`."""
@@ -156,8 +150,9 @@ class _Round:
                 # The other members of a gang that is withheld from the RM end with the victim.
                 nodes += [one.node for one in victim.hold.members]
         nodes += [node for node in (plan.node, ask.reserved) if node is not None]
-        for pool in self.pools.values():
-            pool.changed(nodes)
+        for found in self._candidates.values():
+            for every in found:
+                every.changed(nodes)
 
     def attempted(self, ask: Ask, until: int) -> None:
         """Bar a request from further attempts until the given time (ns)."""
@@ -324,19 +319,14 @@ class Preemptor:
 
         For explanations; changes nothing.
         """
-        leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         snapshot = PreemptionSnapshot(self.evictor.promised())
-        searches: list[tuple[PreemptionCause, EligibleLeaves]] = []
-        for entitled in entitlements(ask, snapshot):
-            cause = PreemptionCause("guarantee", leaf, ask.priority)
-            searches.append((cause, across_queues(ask, snapshot, entitled)))
-        if settings.preempts_by_priority or settings.preempts_within:
-            outside, inside = settings.preempts_by_priority, settings.preempts_within
-            eligible = by_priority(ask, snapshot, outside=outside, inside=inside)
-            searches.append((PreemptionCause("priority", leaf, ask.priority), eligible))
+        entitled: list[Entitlement | None] = [*entitlements(ask, snapshot)]
+        if _preempts_without_guarantee(ask.app.chain[0]):
+            entitled.append(None)
         found: dict[str, str] = {}
-        for cause, leaves in searches:
-            for one in candidates_on(leaves):
+        for each in entitled:
+            eligible, cause = _eligible(ask, snapshot, each)
+            for one in candidates_on(eligible):
                 reason = self.policy.protection(one, cause, quiet=True)
                 if reason is not None:
                     found.setdefault(one.uuid, reason)
@@ -401,7 +391,7 @@ class Preemptor:
         entitled: list[Entitlement | None] = []
         if snapshot.has_room(own, ask.ask_class.pairs):
             entitled += entitlements(ask, snapshot)
-        if leaf.settings.preempts_by_priority or leaf.settings.preempts_within:
+        if _preempts_without_guarantee(leaf):
             entitled.append(None)
         for one in entitled:
             search = self._search(ask, snapshot.renewed(), attempts, one)
@@ -411,21 +401,13 @@ class Preemptor:
     def _search(
         self, ask: Ask, snapshot: PreemptionSnapshot, attempts: _Round, entitled: Entitlement | None
     ) -> Search | None:
-        leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
-        bounds = quotas(leaf)
-        if entitled is not None:
-            eligible = across_queues(ask, snapshot, entitled)
-            bounds += entitled.bounds
-        else:
-            eligible = by_priority(
-                ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
-            )
+        leaf = ask.app.chain[0]
+        eligible, cause = _eligible(ask, snapshot, entitled)
         if not eligible:
             # Most searches end here where many queues wait and none has more than its guarantee.
             return None
+        bounds = [*quotas(leaf), *(entitled.bounds if entitled else ())]
         snapshot.come(ask.app, ask.resource)
-        kind: Literal["guarantee", "priority"] = "priority" if entitled is None else "guarantee"
-        cause = PreemptionCause(kind, leaf, ask.priority)
         pool: Pool | KeptPool | None = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
         pool = pool or attempts.pool(ask, eligible, cause)
         return Search(ask, snapshot, bounds, pool, eligible, self._accepts, cause)
@@ -531,6 +513,7 @@ class Preemptor:
 
 def _has_cause(leaf: Queue) -> bool:
     """Return True if requests in `leaf` may preempt, by a guarantee or by the properties of the queue."""
+    # Called for each new request.
     settings = leaf.settings
     if settings.preempts_by_priority or settings.preempts_within:
         return True
@@ -538,6 +521,24 @@ def _has_cause(leaf: Queue) -> bool:
         if queue.guaranteed:
             return True
     return False
+
+
+def _preempts_without_guarantee(leaf: Queue) -> bool:
+    """Return True if the properties of `leaf` let its requests preempt without a guarantee."""
+    return leaf.settings.preempts_by_priority or leaf.settings.preempts_within
+
+
+def _eligible(
+    ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement | None
+) -> tuple[EligibleLeaves, PreemptionCause]:
+    """Return the leaves in which `ask` may have victims by an entitlement, or by its priority for None."""
+    leaf = ask.app.chain[0]
+    if entitled is not None:
+        return across_queues(ask, snapshot, entitled), PreemptionCause("guarantee", leaf, ask.priority)
+    settings = leaf.settings
+    outside, inside = settings.preempts_by_priority, settings.preempts_within
+    eligible = by_priority(ask, snapshot, outside=outside, inside=inside)
+    return eligible, PreemptionCause("priority", leaf, ask.priority)
 
 
 def _over_limit(ask: Ask) -> bool:

@@ -1,315 +1,473 @@
-"""Candidates for preemption: the allocations that may be preempted for a request, in order.
+"""Search for the victims of one request, and for the node on which the request will run.
 
-A `Pool` has the sorted candidates and the nodes on which they run. Collecting and sorting candidates is most
-of the cost of a search for victims. Between similar requests of the same round little changes: the chosen
-victims, and the reserved nodes. Candidates are therefore collected once per round, and those chosen meanwhile
-are skipped. Candidates do not depend on the ask class; only the number of victims per node does.
+Victims free the missing amount of every resource type, and leave every queue its guarantee. The set is
+minimal: without any one of the victims the request could not run. The partition's preemption policy decides
+who may be a victim, in which order victims are chosen, and by their cost the node. Unlike in YuniKorn 1.9,
+nothing is preempted if the request would still lack any resource type.
+
+On a node that a request requires, neither guarantees nor fences protect victims, since the request can run on
+no other node. Free room counts first, so that nothing is preempted for room that already exists.
+
+Optionally, victims are also chosen on nodes with less capacity than usage (shrunk nodes). Off by default:
+YuniKorn 1.9 keeps running allocations and places nothing new (`docs/decisions/archive/0036`). Queues keep
+their guarantees and protected allocations stay, so that a node may remain overcommitted.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from yunikorn.resources import Tally, grow
-from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
-from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
-from yunikorn.scheduling.preemption.victim_policy import is_originator, may_go
+import attrs
+
+from yunikorn.api import PreemptionCause
+from yunikorn.model.node import Node
+from yunikorn.resources import INT64_MAX, Tally, grow, shrink
+from yunikorn.scheduling.preemption.candidates import (
+    Pool,
+    needs_of,
+    prune,
+    room_on,
+    shortage,
+    spares,
+    total_of,
+    uses_any_of,
+)
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, apart
+from yunikorn.scheduling.preemption.victim_policy import others_first
 
 if TYPE_CHECKING:
-    from yunikorn.api import PreemptionCause
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.preemption.snapshot import Entitlement, Pairs, PreemptionSnapshot
+    from yunikorn.scheduling.preemption.candidate_store import Glance, KeptPool
+    from yunikorn.scheduling.preemption.candidates import EligibleLeaves, Entry, KnownVictims
+    from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
 
-def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
-    """Return True if the allocation uses any of the requested resource types."""
-    resource = allocation.resource
-    for name, _ in pairs:
-        if resource.get(name, 0) > 0:
-            return True
-    return False
+def victims_on(
+    node: Node, ask: Ask, policy: VictimPolicy, rivals: Iterable[Ask] = ()
+) -> tuple[list[Allocation] | None, PreemptionCause]:
+    """Return the victims on `node` for `ask`, and the cause.
 
+    There are no victims if pending releases suffice, and None if no choice does.
 
-def across_queues(ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement) -> dict[Queue, int | None]:
-    """Return the leaves and highest priorities eligible for a request that a guarantee covers.
-
-    Allocations in other leaves up to the priority of the request are eligible. Leaves without a guarantee of
-    their own that share the guarantee on which the request relies are left out: they have an equal right to
-    the room.
+    `rivals` are requests whose victims on the same node have not ended yet.
     """
-    leaf, pairs = ask.app.chain[0], ask.ask_class.pairs
-    found = _outside(ask, snapshot, entitled.root(fence_root(leaf, pairs, snapshot)), less=False)
-    return {
-        queue: most
-        for queue, most in found.items()
-        if not entitled.covers_neighbour(queue, pairs) or snapshot.remaining(queue, leaf) is not None
-    }
+    wanted = dict(ask.ask_class.pairs)
+    for rival in rivals:
+        grow(wanted, rival.resource)
+    pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
+    short = shortage(room_on(node), pairs)
+    chosen: list[Allocation] = []
+    cause = PreemptionCause(
+        "required-node", ask.app.chain[0], ask.priority, node, MappingProxyType({**short})
+    )
+    may_go = policy.eligible(cause)
+    candidates = [one for one in node.allocations.values() if one.priority <= ask.priority and may_go(one)]
+    for victim in policy.in_order(candidates, cause) if short else ():
+        if not short:
+            break
+        if uses_any_of(victim, tuple(short.items())):
+            chosen.append(victim)
+            short = shortage(room_on(node, chosen), pairs)
+    if short:
+        return None, cause
+    return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs)), cause
 
 
-def by_priority(
-    ask: Ask, snapshot: PreemptionSnapshot, *, outside: bool, inside: bool
-) -> dict[Queue, int | None]:
-    """Return the leaves and priorities eligible for a request without a guarantee.
-
-    Only allocations of lower priority are eligible, in other leaves (`outside`) or in its own (`inside`).
-    """
-    leaf = ask.app.chain[0]
-    found: dict[Queue, int | None] = {}
-    if outside:
-        found = _outside(ask, snapshot, fence_root(leaf, ask.ask_class.pairs, snapshot), less=True)
-        found = {queue: most for queue, most in found.items() if _shared(queue, leaf).settings.sort_priority}
-    if inside and leaf.settings.sort_priority:
-        found[leaf] = ask.priority - 1
-    return found
-
-
-def _shared(queue: Queue, other: Queue) -> Queue:
-    """Return the lowest common ancestor of two queues.
-
-    Its order decides between the two queues. If that order ignores priorities, preempted work would regain
-    the room as soon as it is submitted again.
-    """
-    above = other.chain
-    return next(each for each in queue.chain if each in above)
+def victims_of(node: Node, policy: VictimPolicy) -> tuple[list[Allocation], PreemptionCause]:
+    """Return the victims that let the rest fit `node`, as far as possible, and the cause."""
+    snapshot = PreemptionSnapshot()
+    short = overuse(node)
+    chosen: list[Allocation] = []
+    cause = PreemptionCause("shrunk-node", node=node, amount=MappingProxyType({**short}))
+    candidates = filter(policy.eligible(cause), node.allocations.values())
+    for victim in policy.in_order(candidates, cause):
+        if not short:
+            break
+        helps = any(victim.resource.get(name, 0) > 0 for name in short)
+        if helps and snapshot.keeps_guarantees(victim):
+            snapshot.go(victim)
+            chosen.append(victim)
+            short = overuse(node, chosen)
+    return prune(chosen, lambda _, rest: overuse(node, rest) == short), cause
 
 
-def candidates_on(
-    eligible: EligibleLeaves, may_go: Callable[[Allocation], bool] = may_go
-) -> Iterator[Allocation]:
-    """Yield the candidates in the eligible leaves; `may_go` includes the protection by the policy."""
-    for leaf, most in eligible.items():
-        for app in leaf.applications.values():
-            for allocation in app.allocations.values():
-                if may_go(allocation) and (most is None or allocation.priority <= most):
-                    yield allocation
+def overuse(node: Node, going: Iterable[Allocation] = ()) -> Tally:
+    """Return the usage above the capacity of `node` once `going` and all pending releases have ended."""
+    room = room_on(node, going)
+    return shortage(room, ((name, 0) for name in room))
 
 
-def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool) -> dict[Queue, int | None]:
-    leaf = ask.app.chain[0]
-    found: dict[Queue, int | None] = {}
-    for victim_leaf in reaches(leaf, root, ask.priority, less=less):
-        remaining = snapshot.remaining(victim_leaf.queue, leaf)
-        if remaining is None or any(value < 0 for value in remaining.values()):
-            found[victim_leaf.queue] = None if victim_leaf.fenced else victim_leaf.priority - less
-    return found
+@attrs.frozen
+class PreemptionPlan:
+    """Victims, and the node that they make room on; no node if only quotas lacked room."""
+
+    victims: tuple[Allocation, ...]
+    node: Node | None
+    cause: PreemptionCause
 
 
-EligibleLeaves = Mapping["Queue", int | None]
-"""Leaves whose allocations may be preempted, with the highest eligible priority; None means any."""
+class Search:
+    """Search for one request."""
 
-ROUNDING = 1 - 1e-9
-"""Factor by which a computed bound is reduced, so that rounding does not raise it above the cost."""
+    def __init__(
+        self,
+        ask: Ask,
+        snapshot: PreemptionSnapshot,
+        bounds: Sequence[Bound],
+        pool: Pool | KeptPool,
+        eligible: EligibleLeaves,
+        accepts: Callable[[Ask, Node, Sequence[Allocation]], bool],
+        cause: PreemptionCause,
+    ) -> None:
+        """Create a search among the candidates of `pool` in `eligible` leaves.
 
-
-class Candidates:
-    """All candidates for requests of one priority, independent of ask class, and the free room of nodes."""
-
-    def __init__(self, eligible: EligibleLeaves, policy: VictimPolicy, cause: PreemptionCause) -> None:
-        self._eligible = eligible
-        self.ordered = policy.in_order(candidates_on(eligible, policy.eligible(cause)), cause)
-        self.costs: Mapping[str, float] | None = None
-        """Costs of the candidates by uuid; None if each costs 1."""
-        if policy.has_costs:
-            self.costs = policy.costs(self.ordered, cause)
-            self.ordered = [one for one in self.ordered if one.uuid in self.costs]
-        self.has_originators = any(map(is_originator, self.ordered[-1:]))
-        """True if any candidate is an originator; these are last."""
-        self.by_node: dict[str, list[Allocation]] = {}
-        """Candidates by node id, in the same order."""
-        for candidate in self.ordered:
-            self.by_node.setdefault(candidate.node.id, []).append(candidate)
-        self._largest: dict[str, Tally] = {}
-        self._cheapest: dict[str, tuple[list[float], dict[str, float]]] = {}
-        """Costs in order, and the best ratios of cost to amount by resource type, by node id."""
-        self._rooms: dict[str, Tally] = {}
-
-    def covers(self, eligible: EligibleLeaves) -> bool:
-        """Return True if all candidates in the `eligible` leaves are included here."""
-        known = self._eligible
-        return all(leaf in known and known[leaf] == most for leaf, most in eligible.items())
-
-    def largest(self, node_id: str) -> Tally:
-        """Return the largest amount of any candidate on this node, per resource type."""
-        found = self._largest.get(node_id)
-        if found is None:
-            found = self._largest[node_id] = {}
-            for one in self.by_node[node_id]:
-                for name, amount in one.resource.items():
-                    if amount > found.get(name, 0):
-                        found[name] = amount
-        return found
-
-    def bound(self, node_id: str, number: int, short: Mapping[str, int]) -> float:
-        """Return a lower bound on the cost of covering `short` on a node, for candidates with costs.
-
-        At least `number` victims are needed, and each amount costs at least the best ratio of cost to amount.
+        Candidates that are already being released are ignored. `snapshot` includes the request; `accepts`
+        asks the predicates about a node without some allocations.
         """
-        known = self._cheapest.get(node_id)
-        if known is None:
-            costs, ratios = self.costs or {}, dict[str, float]()
-            for one in self.by_node[node_id]:
-                cost = costs[one.uuid]
-                for name, amount in one.resource.items():
-                    if amount > 0 and cost < ratios.get(name, math.inf) * amount:
-                        ratios[name] = cost / amount
-            known = sorted(costs[one.uuid] for one in self.by_node[node_id]), ratios
-            self._cheapest[node_id] = known
-        cheapest, ratios = known
-        least = max(amount * ratios.get(name, 0.0) for name, amount in short.items())
-        return max(sum(cheapest[:number]), least * ROUNDING)
+        self._ask = ask
+        self._leaf = ask.app.chain[0]
+        self._pairs = ask.ask_class.pairs
+        self._snapshot = snapshot
+        self._bounds = bounds
+        self._pool = pool
+        self._eligible = eligible
+        self._accepts = accepts
+        self._cause = cause
+        self._originators = False
+        """True if originators may be victims, too."""
+        self._known_above: dict[Queue, Tally | None] = {}
+        """Known results of `_above`."""
 
-    def cost(self, victims: Sequence[Allocation]) -> float:
-        """Return the cost of victims."""
-        costs = self.costs
-        return len(victims) if costs is None else sum(sorted(costs[one.uuid] for one in victims))
-
-    def room(self, node: Node) -> Tally:
-        """Return the free room of `node` once all pending releases have ended."""
-        room = self._rooms.get(node.id)
-        if room is None:
-            room = self._rooms[node.id] = room_on(node)
-        return room
-
-    def changed(self, nodes: Sequence[Node]) -> None:
-        """Discard the cached room of these nodes after new evictions."""
-        for node in nodes:
-            self._rooms.pop(node.id, None)
-
-
-class Pool:
-    """Candidates for requests of one ask class and one priority."""
-
-    def __init__(self, every: Candidates, pairs: Sequence[tuple[str, int]]) -> None:
-        self.every = every
-        self.candidates = every.ordered
-        self.by_node = every.by_node
-        self._pairs = pairs
-        self._bounds: dict[str, Entry] | None = None
-        """Entry with a lower bound by node id."""
-        self._known: dict[tuple[frozenset[Queue], bool], KnownVictims] = {}
-        """Victims known from earlier searches, by eligible leaves, and with or without originators."""
-        self._changed: dict[str, Node] = {}
+    def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
+        eligible, originators = self._eligible, self._originators
+        for one in candidates:
+            extras = one.extras
+            if extras is not None and (
+                extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
+            ):
+                continue
+            if one.app.chain[0] in eligible and (originators or not one.spec.originator):
+                yield one
 
     @property
-    def has_originators(self) -> bool:
-        """True if any candidate is an originator."""
-        return self.every.has_originators
+    def spares(self) -> bool:
+        """True if originators may be among the candidates."""
+        return self._pool.has_originators
 
-    def changed(self, nodes: Sequence[Node]) -> None:
-        """Re-evaluate these nodes after new evictions or reservations."""
-        self.every.changed(nodes)
-        for node in nodes:
-            self._changed[node.id] = node
+    def plan(
+        self, fits: Callable[[Node], bool], has_room: bool, *, originators: bool = False
+    ) -> PreemptionPlan | None:
+        """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-    def choices(self, fits: Callable[[Node], bool]) -> list[Entry]:
-        """Return the possible nodes with the lower bound of the cost on each, in no particular order.
-
-        `fits` returns True for nodes that may host the request.
+        `fits` returns True for nodes that may host the request. Originators are victims, after all others,
+        only with `originators`.
         """
-        entry_of = self._entry if self.every.costs is None else self._entry_by_cost
-        bounds = self._bounds
-        if bounds is None:
-            nodes = [candidates[0].node for candidates in self.by_node.values()]
-            bounds = {node.id: entry for node in nodes if fits(node) and (entry := entry_of(node))}
-            self._bounds = bounds
-        else:
-            for node in self._changed.values():
-                entry = entry_of(node) if fits(node) else None
-                if entry is None:
-                    bounds.pop(node.id, None)
-                else:
-                    bounds[node.id] = entry
-                for known in self._known.values():
-                    known.update(node.id, entry)
-        self._changed.clear()
-        return list(bounds.values())
-
-    def known(self, eligible: Collection[Queue], *, originators: bool) -> KnownVictims:
-        """Return the victims known for these eligible leaves; `choices` has to be called before."""
-        key = frozenset(eligible), originators
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = KnownVictims(self._bounds or {})
-        return found
-
-    def any_order(self, queues: Iterable[Queue] = ()) -> Iterable[Allocation]:
-        """Return the candidates, at least those below any of these queues, in no particular order."""
-        return self.candidates
-
-    def in_order(self, queues: Iterable[Queue]) -> Iterable[Allocation]:
-        """Return the candidates, at least those below any of these queues, in order."""
-        return self.candidates
-
-    def on(self, node: Node) -> Sequence[Allocation]:
-        """Return the candidates on a node in order, those included that are no longer available."""
-        return self.by_node[node.id]
-
-    def room(self, node: Node) -> Tally:
-        """Return the free room of `node` once all pending releases have ended."""
-        return self.every.room(node)
-
-    def shortage(self, node: Node) -> Tally:
-        """Return what `node` lacks for the request once all pending releases have ended."""
-        return shortage(self.every.room(node), self._pairs)
-
-    def _entry(self, node: Node) -> Entry | None:
-        if node.id not in self.by_node:
+        self._originators = originators
+        if not self._can_help():
             return None
-        least = _fewest(self.shortage(node), self.every.largest(node.id))
-        return (least, node.id, node, None) if least else None
+        if has_room:
+            if next(self._alive(self._pool.any_order()), None) is None:
+                return None
+            extras = self._make_bounds_hold([])
+            return None if extras is None else self._planned(extras, None)
+        for node, victims in self._nodes(fits):
+            if (plan := self._extend(node, victims)) is not None:
+                return plan
+        return None
 
-    def _entry_by_cost(self, node: Node) -> Entry | None:
-        entry = self._entry(node)
-        if entry is None:
+    def _planned(self, victims: list[Allocation], node: Node | None) -> PreemptionPlan:
+        return PreemptionPlan(tuple(self._prune(victims, node)), node, self._cause)
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def _nodes(self, fits: Callable[[Node], bool]) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
+        pool = self._pool
+        if not isinstance(pool, Pool):
+            return pool.by_cost(
+                fits, self._glance, self._on_node, self._may_lose, originators=self._originators
+            )
+        entries = pool.choices(fits)
+        known = pool.known(self._eligible, originators=self._originators)
+        if known.hold_for(self._snapshot, self._leaf, self._pairs):
+            return self._by_cost(pool, list(known.entries.values()), known)
+        return self._by_cost(pool, entries, None)
+
+    def _by_cost(
+        self, pool: Pool, heap: list[Entry], known: KnownVictims | None
+    ) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Yield nodes and the victims there, lowest cost first, then by node id.
+
+        Victims of a node are computed only when its lower bound reaches the top of the heap, and remembered
+        in `known` if they are those of other requests as well.
+        """
+        heapq.heapify(heap)
+        while heap:
+            _, _, node, victims = heapq.heappop(heap)
+            if victims is not None:
+                yield node, victims
+            elif (victims := self._on_known(pool, node, known)) is not None:
+                heapq.heappush(heap, (pool.every.cost(victims), node.id, node, victims))
+
+    def _on_known(self, pool: Pool, node: Node, known: KnownVictims | None) -> list[Allocation] | None:
+        """As `_on_node`; remembers the victims in `known` if they are those of other requests as well."""
+        if known is None:
+            return self._on_node(node)
+        short = pool.shortage(node)
+        if not short:
             return None
-        bound = self.every.bound(node.id, round(entry[0]), self.shortage(node))
-        return (bound, node.id, node, None)
+        chosen, enough = first_that_help(self._alive(pool.on(node)), dict(short))
+        needs = needs_of(chosen)
+        if not enough:
+            # Less would help with guarantees.
+            known.entries.pop(node.id, None)
+            return None
+        if spares(needs, self._snapshot, self._leaf, self._pairs):
+            victims = self._needed(node, chosen)
+            known.add((pool.every.cost(victims), node.id, node, victims), needs)
+            return victims
+        return self._on_node(node)
+
+    def _glance(self, node: Node) -> Glance:
+        """Return the least possible number of victims on `node`; see `Glance`."""
+        short = self._pool.shortage(node)
+        if not short:
+            return 0, None, ()
+        chosen, enough = first_that_help(self._alive(self._pool.on(node)), dict(short))
+        if not enough:
+            # Less would help with guarantees.
+            return 0, None, ()
+        is_free = all(map(self._may_go_first, chosen))
+        if not is_free:
+            there = filter(self._may_go_first, self._alive(self._pool.on(node)))
+            chosen, enough = first_that_help(there, dict(short))
+            if not enough:
+                return 0, None, None
+        if len(chosen) > 1 and not self._may_go_together(chosen):
+            victims = self._on_node(node)
+            return len(victims or ()), victims, None
+        last = chosen[-1]
+        for name, amount in short.items():
+            if last.resource.get(name, 0) < amount:
+                return 2, None, chosen if is_free else None
+        # Those before the last one do not suffice, and are not needed if the last one does.
+        return 1, [last], None
+
+    def _may_go_first(self, victim: Allocation) -> bool:
+        """Return True if the queues of `victim` keep their guarantees without it, and lose nothing else."""
+        above, resource = self._above(victim.app.chain[0]), victim.resource
+        if above is None:
+            return False
+        for name, most in above.items():
+            amount = resource.get(name)
+            if amount and amount > most:
+                return False
+        return True
+
+    def _above(self, leaf: Queue) -> Tally | None:
+        """Return what queues of victims in `leaf` use above their guarantees, the least for each type.
+
+        None if nothing may go, because no requested type is above a guarantee.
+        """
+        try:
+            return self._known_above[leaf]
+        except KeyError:
+            above = self._known_above[leaf] = self._above_guarantees(leaf)
+            return above
+
+    def _above_guarantees(self, leaf: Queue) -> Tally | None:
+        above: Tally = {}
+        for queue in apart(leaf, self._leaf):
+            used = self._snapshot.used(queue) if queue.guaranteed else {}
+            for name, amount in queue.guaranteed.items():
+                above[name] = min(used.get(name, 0) - amount, above.get(name, INT64_MAX))
+        return above if not above or any(above.get(name, 0) > 0 for name, _ in self._pairs) else None
+
+    def _may_go_together(self, victims: list[Allocation]) -> bool:
+        """Return True if queues keep their guarantees even if all `victims` were in the same leaf."""
+        total = total_of(victims)
+        return all(self._may_lose(leaf, total) for leaf in {victim.app.chain[0] for victim in victims})
+
+    def _may_lose(self, leaf: Queue, total: Tally) -> bool:
+        """Return True if `leaf` may lose victims until `total` has gone."""
+        above = self._above(leaf)
+        if not above:
+            return above is not None
+        for name, most in above.items():
+            if total.get(name, 0) > most:
+                return False
+        # A requested type is above the guarantee until the last victim has gone.
+        for name, _ in self._pairs:
+            if total.get(name, 0) < above.get(name, 0):
+                return True
+        return False
+
+    def _on_node(self, node: Node) -> list[Allocation] | None:
+        """Return the victims that make room on `node`; None if they cannot, or if none are needed."""
+        short = self._pool.shortage(node)
+        if not short:
+            return None
+        # What may not go first may not go after others: their queues have less then.
+        there = [one for one in self._alive(self._pool.on(node)) if self._may_go_first(one)]
+        chosen, enough = first_that_help(there, dict(short))
+        if not enough:
+            # Less would help with guarantees.
+            return None
+        if len(chosen) == 1 or self._may_go_together(chosen):
+            return self._needed(node, chosen)
+        chosen, enough = self._first_that_may_go(there, dict(short))
+        # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
+        for sort in (others_first, list) if len(chosen) < len(there) else ():
+            if not enough:
+                largest = sorted(there, key=lambda one: -_part_of(short, one))
+                chosen, enough = self._first_that_may_go(sort(largest), dict(short))
+        return self._needed(node, chosen) if enough else None
+
+    def _needed(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
+        """Return `chosen` without those that the request does not need on `node`; one is always needed."""
+        if len(chosen) == 1:
+            return chosen
+        free, pairs = self._pool.room(node), self._pairs
+
+        def is_unneeded(_: Allocation, rest: list[Allocation]) -> bool:
+            room = dict(free)
+            for one in rest:
+                grow(room, one.resource)
+            return not shortage(room, pairs)
+
+        return prune(chosen, is_unneeded)
+
+    def _first_that_may_go(
+        self, candidates: Iterable[Allocation], short: Tally
+    ) -> tuple[list[Allocation], bool]:
+        """Return the victims in order until nothing is short, and True if that was reached."""
+        chosen: list[Allocation] = []
+        for victim in candidates:
+            if not short:
+                break
+            helps = [name for name in short if victim.resource.get(name, 0) > 0]
+            if helps and self._take(victim):
+                chosen.append(victim)
+                for name in helps:
+                    short[name] -= victim.resource[name]
+                    if short[name] <= 0:
+                        del short[name]
+        self._put_back(chosen)
+        return chosen, not short
+
+    # -- bounds -------------------------------------------------------------------------------------
+
+    def _can_help(self) -> bool:
+        """Return True if all candidates together cover the amounts by which bounds are exceeded."""
+        for queue, name, amount in list(self._snapshot.deficits(self._bounds, self._pairs)):
+            for candidate in self._alive(self._pool.any_order((queue,))):
+                if queue in candidate.app.chain:
+                    amount -= candidate.resource.get(name, 0)
+                    if amount <= 0:
+                        break
+            else:
+                return False
+        return True
+
+    def _extend(self, node: Node, victims: list[Allocation]) -> PreemptionPlan | None:
+        """Return the complete plan with these victims on `node`, or None if there is none."""
+        if not self._accepts(self._ask, node, victims):
+            return None
+        for victim in victims:
+            self._snapshot.go(victim)
+        extras = self._make_bounds_hold(victims)
+        self._put_back(victims)
+        if extras is None:
+            return None
+        return self._planned([*victims, *extras], node)
+
+    def _make_bounds_hold(self, victims: Sequence[Allocation]) -> list[Allocation] | None:
+        """Return further victims, on any node, that restore the bounds; None if there are not enough."""
+        extras: list[Allocation] = []
+        lacking = self._lacking()
+        if not lacking:
+            return extras
+        for victim in self._alive(self._pool.in_order({queue for queue, _ in lacking})):
+            if not lacking:
+                break
+            helps = any(queue in victim.app.chain and victim.resource.get(name) for queue, name in lacking)
+            if helps and victim not in victims and self._take(victim):
+                extras.append(victim)
+                lacking = self._lacking()
+        self._put_back(extras)
+        return None if lacking else extras
+
+    def _lacking(self) -> list[tuple[Queue, str]]:
+        return [(queue, name) for queue, name, _ in self._snapshot.deficits(self._bounds, self._pairs)]
+
+    def _take(self, victim: Allocation) -> bool:
+        """Remove `victim` in the snapshot if its queue stays above its guarantee; True if removed."""
+        own = victim.app.chain[0]
+        if own is not self._leaf and not self._snapshot.is_over(own, self._leaf, self._pairs):
+            return False
+        if not self._snapshot.keeps_guarantees(victim, self._leaf):
+            return False
+        self._snapshot.go(victim)
+        return True
+
+    def _put_back(self, victims: Iterable[Allocation]) -> None:
+        for victim in victims:
+            self._snapshot.stay(victim)
+
+    def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
+        """Drop the victims that are needed neither on `node` nor for the bounds."""
+        snapshot = self._snapshot
+
+        def is_unneeded(victim: Allocation, rest: list[Allocation]) -> bool:
+            snapshot.stay(victim)
+            short = node is not None and shortage(room_on(node, rest), self._pairs)
+            if short or self._lacking():
+                snapshot.go(victim)
+                return False
+            return True
+
+        for victim in victims:
+            snapshot.go(victim)
+        kept = prune(victims, is_unneeded)
+        self._put_back(kept)
+        return kept
 
 
-def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
-    """Return a lower bound on the number of victims, given the largest amounts; 0 if no number suffices."""
-    least = 0
-    for name, amount in short.items():
-        most = largest.get(name)
-        if not most:
-            return 0
-        least = max(least, -(-amount // most))
-    return least
+def first_that_help(candidates: Iterable[Allocation], short: Tally) -> tuple[list[Allocation], bool]:
+    """Return the victims in order until nothing is short, and True if that was reached."""
+    chosen: list[Allocation] = []
+    for victim in candidates:
+        if not short:
+            break
+        resource = victim.resource
+        helps = [name for name in short if resource.get(name, 0) > 0]
+        if helps:
+            chosen.append(victim)
+            for name in helps:
+                short[name] -= resource[name]
+                if short[name] <= 0:
+                    del short[name]
+    return chosen, not short
 
 
-def shortage(room: Mapping[str, int], pairs: Iterable[tuple[str, int]]) -> Tally:
-    """Return what `room` lacks for an amount."""
-    return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
+def _part_of(short: Tally, victim: Allocation) -> float:
+    """Return the sum over all types of the share of the shortage that `victim` covers."""
+    return sum(min(victim.resource.get(name, 0), amount) / amount for name, amount in short.items())
 
 
-def room_on(node: Node, going: Iterable[Allocation] = ()) -> Tally:
-    """Return the free room of `node` once `going` and all pending releases have ended."""
-    room = dict(node.available)
+def without(node: Node, victims: Iterable[Allocation]) -> Node:
+    """Return a copy of `node` without `victims` and without the allocations being released."""
+    copy = Node(node.id, node.capacity, node.attributes, node.occupied)
+    copy.state, copy.classes, copy.domains = node.state, node.classes, node.domains
+    gone = {victim.uuid for victim in victims}
     for one in node.allocations.values():
-        extras = one.extras
-        if extras is not None and extras.eviction is not None:
-            grow(room, one.resource)
-    for one in going:
-        grow(room, one.resource)
-    return room
-
-
-def prune(
-    victims: Sequence[Allocation], is_unneeded: Callable[[Allocation, list[Allocation]], bool]
-) -> list[Allocation]:
-    """Return `victims` without those that are not needed; the last choice is dropped first.
-
-    `is_unneeded` receives a victim and the victims that would be left without it.
-    """
-    kept = list(victims)
-    for victim in reversed(victims):
-        rest = [one for one in kept if one is not victim]
-        if is_unneeded(victim, rest):
-            kept = rest
-    return kept
+        if one.eviction is None and one.uuid not in gone:
+            copy.allocations[one.uuid] = one
+            shrink(copy.available, one.resource)
+    return copy
