@@ -92,7 +92,7 @@ def check_holds(at: PartitionScheduler) -> None:
 
 
 def _check_rounds(at: PartitionScheduler, held: set[Application]) -> None:
-    rounds = at.holds._questions._due
+    rounds = at.held_applications._questions._due
     assert {app for app in held if app.state != FAILING} <= set(rounds) <= held
     for app, joined in rounds.items():
         assert app.held is not None

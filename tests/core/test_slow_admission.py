@@ -60,7 +60,7 @@ def test_application_is_held_until_the_answer() -> None:
     rm.ask("other", vcore=1)
     assert rm.schedule() == [("other", "ask", "n1")]
     assert told(rm.responses) == []
-    assert len(rm.at_work().holds) == 0
+    assert len(rm.at_work().held_applications) == 0
 
 
 def test_policy_gets_a_copy() -> None:
@@ -167,7 +167,7 @@ def test_application_that_leaves_is_not_asked_about() -> None:
     rm.remove_app("other")
     rm.scheduler.fail_application("rm", "default", "failed", "x")
     assert workers.answer_all() == 1
-    assert len(rm.at_work().holds) == 0
+    assert len(rm.at_work().held_applications) == 0
 
 
 def test_policies_of_both_kinds_are_asked_in_order() -> None:

@@ -46,7 +46,7 @@ def check_idle(rm: RM, workers: ManualWorkers) -> None:
     """Assert that nothing of any application waits."""
     at = rm.at_work()
     assert not workers.waiting
-    assert len(at.waiting) == len(at.existing.occupied) == len(at.existing.awaited) == 0
+    assert len(at.submitted) == len(at.existing.occupied) == len(at.existing.awaited) == 0
     assert at.questions is not None
     assert len(at.questions) == 0
 

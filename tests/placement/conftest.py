@@ -125,7 +125,7 @@ def make_tree() -> type[Tree]:
 def place(registry: Registry) -> Callable[..., PlacementResult]:
     """Return a function that places an application: `place(rules, tree, user=..., tags=...)`."""
 
-    def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> PlacementResult:
+    def run(rules: Sequence[Mapping[str, Any]], tree: Any, **facts: Any) -> PlacementResult:
         if "user" in facts:
             facts.setdefault("groups", (facts["user"],))
         chain = PlacementChain([rule(written) for written in rules], InstancePlan(registry), tree)

@@ -99,7 +99,7 @@ def test_policy_gets_a_copy_with_and_without_workers() -> None:
     assert plain.schedule() == [("app", "ask", "n1")]
     for seen in Server.seen:
         assert isinstance(seen, AllocationCopy)
-        assert (seen.key, seen.app.id, seen.app.queue.path) == ("ask", "app", "root.a")  # type: ignore[union-attr]
+        assert (seen.key, seen.app.id, seen.app.queue.path) == ("ask", "app", "root.a")
         assert (seen.node.id, seen.node.available, dict(seen.tags)) == (
             "n1",
             {"vcore": 3},

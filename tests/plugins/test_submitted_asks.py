@@ -171,7 +171,7 @@ def test_a_policy_without_submit_ask_sees_no_asks() -> None:
 
     config = configuration(queue("a"), submitpolicies=["plain"])
     rm = RM(config, with_plugins(submit_policies=[Plain]))
-    assert not rm.at_work().ask_intake.policies
+    assert not rm.at_work().submitted_asks.policies
 
 
 def test_a_reload_asks_about_new_asks_only() -> None:

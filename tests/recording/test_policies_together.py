@@ -136,7 +136,12 @@ def test_any_history_is_replayed_exactly(
         rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIGS[0]), rm)
         run.workers.answer_all()
         rm.pass_time(1)
-        assert len(rm.at_work().partition.held) == len(rm.at_work().holds) == len(rm.at_work().waiting) == 0
+        assert (
+            len(rm.at_work().partition.held)
+            == len(rm.at_work().held_applications)
+            == len(rm.at_work().submitted)
+            == 0
+        )
     else:
         run.workers.answer_all()
         rm.pass_time(30)

@@ -142,7 +142,7 @@ def test_any_history_is_replayed_exactly(operations: Any, tmp_path_factory: pyte
         run.workers.answer_all()
         rm.pass_time(100)
     at = rm.at_work()
-    assert len(at.waiting) == len(at.existing.awaited) == 0
+    assert len(at.submitted) == len(at.existing.awaited) == 0
     assert at.questions is not None
     answered = [*acceptances(rm.responses)]
     answered += [one.application_id for each in rm.responses for one in each.rejected_applications]
@@ -167,7 +167,7 @@ def play(run: Run, operation: str, number: int, text: str, submitted: dict[str, 
     elif operation == "remove":
         rm.remove_app(app_id)
     elif operation == "fail":
-        known = (rm.at_work().partition.applications, rm.at_work().waiting)
+        known = (rm.at_work().partition.applications, rm.at_work().submitted)
         if any(app_id in one for one in known):
             rm.scheduler.fail_application("rm", "default", app_id, "")
     elif operation == "pass":

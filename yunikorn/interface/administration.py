@@ -29,8 +29,8 @@ def application_named(at: PartitionScheduler, app_id: str) -> Application:
     """Return an application of a partition; raise `UsageError` if there is none, or it has ended."""
     applications = at.partition.applications
     app = applications.get(app_id)
-    if app is None and app_id in at.waiting:
-        raise UsageError(at.waiting.why(app_id))
+    if app is None and app_id in at.submitted:
+        raise UsageError(at.submitted.why(app_id))
     if app is None:
         raise UsageError(
             f"there is no application '{app_id}' in partition {at.name}, or it has ended"

@@ -82,7 +82,7 @@ class AskEntries:
         if not _is_plain_key(app_id) or type(partition_name) is not str:
             return None
         at = self._partitions.find(partition_name)
-        if at is not None and at.ask_intake.policies:
+        if at is not None and at.submitted_asks.policies:
             return None
         if at is not None and at is not self._at:
             if self._at is not None:
@@ -150,11 +150,11 @@ class AskEntries:
             if reason:
                 at.partition.changes.ask_rejected(ask.allocation_key, reason, app_id)
                 return None
-            if app_id in at.waiting:
-                at.waiting.defer(app_id, partial(self.take_implicit, ask), [app_id])
+            if app_id in at.submitted:
+                at.submitted.defer(app_id, partial(self.take_implicit, ask), [app_id])
                 return None
-        checked = bool(at.ask_intake.policies)
-        add = at.ask_intake.add if checked else at.asks.add
+        checked = bool(at.submitted_asks.policies)
+        add = at.submitted_asks.add if checked else at.asks.add
         add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
         return at if ask.application_id and not checked else None
 
@@ -205,9 +205,9 @@ def _is_sound(amount: Resource, sound: dict[int, Resource]) -> bool:
 def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
     # An ask without an application gets an application of its own (docs/decisions/archive/0027).
     app_id = ask.allocation_key
-    if app_id not in at.partition.applications and app_id not in at.waiting:
+    if app_id not in at.partition.applications and app_id not in at.submitted:
         submission = ApplicationSpec(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
-        reason = at.intake.submit(submission).reason
+        reason = at.submitted.submit(submission).reason
         return app_id, f"{NO_PLACE}: {reason}" if reason else ""
     return app_id, ""
 

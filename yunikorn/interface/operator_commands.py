@@ -30,8 +30,8 @@ class FailApplication(SessionCommand[None]):
     def _change(self, session: Session, sessions: Sessions) -> None:
         at = _partition(session, self.partition)
         reason = self.reason or f"application {self.application} was failed by its RM"
-        if self.application in at.waiting:
-            at.intake.reject(self.application, reason)
+        if self.application in at.submitted:
+            at.submitted.reject(self.application, reason)
         else:
             at.partition.fail_application(application_named(at, self.application), reason)
 

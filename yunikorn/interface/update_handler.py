@@ -150,7 +150,7 @@ class UpdateHandler:
         )
         submission.execution_timeout = time_limit(new.execution_timeout_ms)
         submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
-        partition.intake.submit(submission)
+        partition.submitted.submit(submission)
 
     def _remove_application(self, gone: RemoveApplicationRequest) -> None:
         partition, reason = self._asks.partition(gone.partition_name, removal_fault(gone))
@@ -170,7 +170,7 @@ class UpdateHandler:
         elif not gone.application_id and not gone.allocation_key:
             self._asks.refuse(gone, "an ask release needs an application id or an allocation key", partition)
         else:
-            partition.ask_intake.release(
+            partition.submitted_asks.release(
                 gone.application_id, gone.allocation_key, gone.termination_type, shortened(gone.message)
             )
 

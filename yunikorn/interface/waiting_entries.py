@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UpdateRequest,
     )
     from yunikorn.interface.rm_partitions import RMPartitions
-    from yunikorn.scheduling.admission.waiting_applications import Entry
+    from yunikorn.scheduling.admission.submitted_applications import Entry
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 E = TypeVar("E")
@@ -58,7 +58,7 @@ class WaitingEntries:
 
     def keep_back(self, request: UpdateRequest) -> UpdateRequest:
         """Return an update without the entries of waiting applications, which are applied later."""
-        if not any(len(partition.waiting) for partition in self._partitions):
+        if not any(len(partition.submitted) for partition in self._partitions):
             return request
         releases = request.releases
         asks = self._sort(request.asks, self._of_ask, self._defer_asks)
@@ -83,7 +83,7 @@ class WaitingEntries:
         if type(partition_name) is not str or type(app_id) is not str:
             return None
         at = self._partitions.find(partition_name)
-        return (at, app_id) if at is not None and app_id in at.waiting else None
+        return (at, app_id) if at is not None and app_id in at.submitted else None
 
     def _of_named(self, entry: Any) -> Place | None:
         return self._waits(entry.partition_name, entry.application_id)
@@ -102,7 +102,7 @@ class WaitingEntries:
         if gone.application_id or type(gone.allocation_key) is not str or not gone.allocation_key:
             return self._of_named(gone)
         at = self._partitions.find(gone.partition_name) if type(gone.partition_name) is str else None
-        app_id = "" if at is None else at.waiting.owner_of(gone.allocation_key)
+        app_id = "" if at is None else at.submitted.owner_of(gone.allocation_key)
         return (at, app_id) if at is not None and app_id else None
 
     # -- keeping back -----------------------------------------------------------------------------------
@@ -127,9 +127,9 @@ class WaitingEntries:
             found = list(group)
             keys = [ask.allocation_key for ask in found]
             if is_implicit:
-                at.waiting.defer(app_id, partial(self._take_implicit, found), keys)
+                at.submitted.defer(app_id, partial(self._take_implicit, found), keys)
             else:
-                at.waiting.defer(app_id, _ignoring_reason(self._asks.take, found), keys)
+                at.submitted.defer(app_id, _ignoring_reason(self._asks.take, found), keys)
 
     def _take_implicit(self, asks: list[AllocationAsk], reason: str) -> None:
         for ask in asks:
@@ -139,7 +139,7 @@ class WaitingEntries:
     def _defer_each(apply: Callable[[E], object]) -> Callable[[PartitionScheduler, str, list[E]], None]:
         def defer(at: PartitionScheduler, app_id: str, entries: Iterable[E]) -> None:
             for entry in entries:
-                at.waiting.defer(app_id, _ignoring_reason(apply, entry))
+                at.submitted.defer(app_id, _ignoring_reason(apply, entry))
 
         return defer
 
@@ -147,7 +147,7 @@ class WaitingEntries:
         for one in allocations:
             # A task on a node runs already: meanwhile its room must not be given to others.
             uuid = self._asks.occupy(at, one) if one.node_id and not allocation_fault(one) else ""
-            at.waiting.defer(app_id, partial(self._take_allocation, at, one, uuid), [one.allocation_key])
+            at.submitted.defer(app_id, partial(self._take_allocation, at, one, uuid), [one.allocation_key])
 
     def _take_allocation(self, at: PartitionScheduler, one: Allocation, uuid: str, reason: str) -> None:
         if uuid:

@@ -103,8 +103,8 @@ def read_figures(scheduler: Scheduler) -> Generator[None, None, CoreFigures]:
     for _, at in scheduler.all_partitions():
         yield from _read_queues(at.partition, found)
         yield from _read_applications(at.partition, found)
-        for waiting in _slices(at.waiting, APPLICATIONS):
-            found.waiting.update(at.waiting.awaited(one.app.id) for one in waiting)
+        for waiting in _slices(at.submitted, APPLICATIONS):
+            found.waiting.update(at.submitted.awaited(one.app.id) for one in waiting)
             yield
         yield from _read_nodes(at.partition, found)
     found.sessions = Counter(session.state.lower() for session in scheduler.sessions())

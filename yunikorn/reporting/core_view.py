@@ -54,13 +54,13 @@ class PartitionWaits:
     def excludes_applications(self) -> bool:
         """True if a policy keeps applications from being scheduled, or has not decided yet."""
         at = self._at
-        return bool(len(at.holds) or len(at.waiting) or at.cycle.is_excluding)
+        return bool(len(at.held_applications) or len(at.submitted) or at.cycle.is_excluding)
 
     def excluded(self, applications: Iterable[str]) -> Iterator[str]:
         """Yield those of the applications that a policy keeps from being scheduled."""
         for name in applications:
             app = self._at.partition.applications.get(name)
-            if name in self._at.waiting or (app is not None and (app.held is not None or not app.admitted)):
+            if name in self._at.submitted or (app is not None and (app.held is not None or not app.admitted)):
                 yield name
 
     def sizes_refused_by_predicates(self) -> set[Resource]:

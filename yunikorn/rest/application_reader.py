@@ -57,7 +57,7 @@ def read_application(
     """
     found = _scalars(app, at.name)
     if is_waiting(app, at):
-        found["awaited"] = at.waiting.awaited(app.id)
+        found["awaited"] = at.submitted.awaited(app.id)
     if len(app.asks) + len(app.allocations) > LARGE:
         return (yield from _read_large(app, at, gathering, found))
     waiting = [ask for ask in app.asks.values() if ask.pending]
@@ -149,7 +149,7 @@ def _scalars(app: Application, partition: str) -> dict[str, Any]:
 
 def is_waiting(app: Application, at: PartitionScheduler) -> bool:
     """Return True if an application is not accepted yet, because the answer of a policy is awaited."""
-    one = at.waiting.get(app.id)
+    one = at.submitted.get(app.id)
     return one is not None and one.app is app
 
 

@@ -100,7 +100,7 @@ async def refuse_unknown_queue(call: Call, partition: str, path: str) -> None:
         yield
         if at.partition.queue(path) is not None:
             return None
-        if any(is_below(waiting.app.queue_name.lower(), path.lower()) for waiting in at.waiting):
+        if any(is_below(waiting.app.queue_name.lower(), path.lower()) for waiting in at.submitted):
             return None
         return [queue.path for queue in islice(find_queue(at, ROOT).walk(), SIMILAR)]
 

@@ -35,7 +35,7 @@ WEIGHTS = {"memory": 1.0, "vcore": 1.0}
 
 def active_applications_of(at: PartitionScheduler) -> list[Application]:
     """Return the applications that have not ended, with those that wait for a policy, as a copy."""
-    return [*at.partition.applications.values(), *(one.app for one in at.waiting)]
+    return [*at.partition.applications.values(), *(one.app for one in at.submitted)]
 
 
 def read_partition(rm_id: str, at: PartitionScheduler) -> Generator[None, None, shapes.Partition]:

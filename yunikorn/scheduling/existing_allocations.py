@@ -10,7 +10,7 @@ owner, and is added to its application when that is submitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
     from yunikorn.scheduling.admission.submitted_asks import SubmittedAsks
-    from yunikorn.scheduling.admission.waiting_applications import WaitingApplications
     from yunikorn.scheduling.preemption.preemption import Preemption
 
 
@@ -143,13 +142,13 @@ class ExistingAllocations:
         self,
         partition: Partition,
         preemption: Preemption,
-        waiting: WaitingApplications,
-        ask_intake: SubmittedAsks,
+        is_submitted: Callable[[str], bool],
+        submitted_asks: SubmittedAsks,
     ) -> None:
         self._partition = partition
         self._preemption = preemption
-        self._waiting = waiting
-        self._ask_intake = ask_intake
+        self._is_submitted = is_submitted
+        self._submitted_asks = submitted_asks
         self.awaited = AwaitedAllocations(partition)
         self.occupied = AwaitedAllocations(partition)
         """Allocations placed by the RM that are added as soon as the checks of their application end."""
@@ -190,7 +189,7 @@ class ExistingAllocations:
     def _take(self, one: ExistingAllocation, *, answer: bool) -> str:
         partition = self._partition
         app, node = partition.applications.get(one.app_id), partition.nodes.get(one.node_id)
-        awaited = app is None and not answer and (is_forced(one.tags) or one.app_id in self._waiting)
+        awaited = app is None and not answer and (is_forced(one.tags) or self._is_submitted(one.app_id))
         if app is None and not awaited:
             return f"failed to find application {one.app_id}"
         if node is None:
@@ -231,7 +230,7 @@ class ExistingAllocations:
         else:
             partition.changes.acknowledged(self._book(one, app, node))
         if answer:
-            self._ask_intake.placed(app, one.key)
+            self._submitted_asks.placed(app, one.key)
         return ""
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:

@@ -24,7 +24,6 @@ from yunikorn.scheduling.admission.permits import Permits
 from yunikorn.scheduling.admission.queue_quotas import QueueQuotas
 from yunikorn.scheduling.admission.submitted_applications import SubmittedApplications
 from yunikorn.scheduling.admission.submitted_asks import SubmittedAsks
-from yunikorn.scheduling.admission.waiting_applications import WaitingApplications
 from yunikorn.scheduling.admission.wake_ups import WakeUps
 from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 from yunikorn.scheduling.application_admission import (
@@ -90,8 +89,6 @@ class PartitionScheduler:
         """Questions to policies that workers call; None if there are no workers."""
         if calls is not None:
             self.questions = WorkerQuestions(self.partition, calls, core_context.activate)
-        self.waiting = WaitingApplications()
-        """Applications whose checks or placement wait for a worker; neither accepted nor rejected yet."""
         self.decision_states = DecisionStates()
         self.instances = PluginInstances(
             self.context, failures, calls=self.questions, shared=self.decision_states.of
@@ -112,16 +109,19 @@ class PartitionScheduler:
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
-        self.ask_intake = SubmittedAsks(self.partition, self.asks, self.questions)
-        self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting, self.ask_intake)
-        self.holds = HeldApplications(self.partition, self.policies.admission, self._admitted, self.questions)
-        self.intake = SubmittedApplications(
+        self.submitted_asks = SubmittedAsks(self.partition, self.asks, self.questions)
+        self.existing = ExistingAllocations(
+            self.partition, self.preemption, lambda app_id: app_id in self.submitted, self.submitted_asks
+        )
+        self.held_applications = HeldApplications(
+            self.partition, self.policies.admission, self._admitted, self.questions
+        )
+        self.submitted = SubmittedApplications(
             self.partition,
             self.policies,
             self.existing,
-            self.holds,
+            self.held_applications,
             self.quotas,
-            self.waiting,
             on_new_queues=self.apply_queue_changes,
             node_order=self._node_order,
             workers=self.questions,
@@ -152,9 +152,9 @@ class PartitionScheduler:
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
-        self.intake.policies = self.policies
+        self.submitted.policies = self.policies
         self.policies.bind(workers=self.questions is not None)
-        self.ask_intake.use(self.policies.submit_ask)
+        self.submitted_asks.use(self.policies.submit_ask)
         self.permits.use(self.policies.permits)
 
     def _keep_books(self) -> None:
@@ -269,18 +269,18 @@ class PartitionScheduler:
 
     def knows(self, app_id: str) -> bool:
         """Return True if this application exists, is waiting, has ended, or has awaited allocations."""
-        holders = (self.partition.applications, self.waiting, self.partition.ended, self.existing.awaited)
+        holders = (self.partition.applications, self.submitted, self.partition.ended, self.existing.awaited)
         return any(app_id in holder for holder in holders)
 
     def remove_application(self, app_id: str) -> None:
         """Remove an application at the request of the RM; unknown applications are ignored."""
         app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
         if app is not None:
-            self.ask_intake.withdraw(app_id)
+            self.submitted_asks.withdraw(app_id)
             self.partition.remove_application(app, message)
         else:
-            if app_id in self.waiting:
-                self.waiting.take(app_id)
+            if app_id in self.submitted:
+                self.submitted.withdraw(app_id)
                 self.existing.occupied.release(app_id, "", "", message)
             self.existing.awaited.release(app_id, "", "", message)
 
@@ -308,7 +308,7 @@ class PartitionScheduler:
             return False
         failed, waited = termination == TerminationType.SCHEDULING_FAILED_ON_RM, False
         if own and not uuid and not failed:
-            waited = self.ask_intake.end(
+            waited = self.submitted_asks.end(
                 app_id, key, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED
             )
             self.partition.held.take_back_of(app, key)
@@ -478,9 +478,9 @@ class PartitionScheduler:
         partition.reconsider()
         self.cycle.reservations.use(policies.reservations)
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
-        self.holds.reconfigure(policies.admission)
-        self.intake.check_again()
-        self.ask_intake.check_again()
+        self.held_applications.reconfigure(policies.admission)
+        self.submitted.check_again()
+        self.submitted_asks.check_again()
         self.permits.ask_all()
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
@@ -529,7 +529,7 @@ class PartitionScheduler:
         elif kind == QUOTA.id:
             self.quotas.ask_all()
         elif kind == ADMISSION.id:
-            self.holds.ask_now()
+            self.held_applications.ask_now()
         elif kind == PERMIT.id:
             self.permits.ask_now()
         elif kind == PREEMPTION.id:
@@ -549,8 +549,8 @@ class PartitionScheduler:
             self.policies.plan.discard()
             partition.timers.close()
             return
-        self.intake.close(reason)
-        self.ask_intake.close(reason)
+        self.submitted.close(reason)
+        self.submitted_asks.close(reason)
         for app in list(partition.applications.values()):
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):

@@ -21,7 +21,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -41,6 +41,7 @@ from yunikorn.scheduling.user_groups import is_forced
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.api import Application, PlacementRule
     from yunikorn.api import Queue as QueueView
     from yunikorn.framework.instances import InstancePlan
@@ -99,41 +100,6 @@ COMPLETE = f"{ROOT}."
 """Prefix of a fully qualified queue name (case-insensitive)."""
 
 
-class PlacedQueue(Protocol):
-    """Queue interface required by placement."""
-
-    @property
-    def path(self) -> str:
-        """Full name of the queue."""
-        ...
-
-    @property
-    def is_leaf(self) -> bool:
-        """True if the queue can contain applications."""
-        ...
-
-    @property
-    def state(self) -> str:
-        """One of `Active`, `Draining` and `Stopped`."""
-        ...
-
-    def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
-        """Return True if the queue or an ancestor allows this user to submit or to administer."""
-        ...
-
-
-class PlacementTree(Protocol):
-    """Interface of a partition's queues required by placement."""
-
-    def queue(self, path: str) -> PlacedQueue | None:
-        """Return the queue with this path (case-insensitive), or None."""
-        ...
-
-    def obstacle(self, path: str) -> str:
-        """Return why the missing queue `path` cannot be created by any user; empty if it can."""
-        ...
-
-
 @attrs.frozen(slots=True)
 class RuleResult:
     """Result of a rule: a queue path in lower case, or the `reason` why there is none."""
@@ -181,7 +147,7 @@ class BoundRule:
         self,
         config: RuleConfig,
         plan: InstancePlan,
-        tree: PlacementTree,
+        tree: QueueTree,
         failures: PluginFailures,
     ) -> None:
         offer = plan.registry.find(PLACEMENT, config.name)
@@ -253,7 +219,7 @@ class BoundRule:
 class TreeView:
     """Queues as a placement rule sees them; see `yunikorn.api.QueueTree`."""
 
-    def __init__(self, tree: PlacementTree) -> None:
+    def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
 
     def get(self, path: str) -> QueueView | None:
@@ -295,8 +261,6 @@ def _fault_of(level: str) -> str:
         return f"'{level[:20]}...' has {len(level)} characters, 64 are allowed"
     return f"'{level}' contains characters other than letters, digits and _ : # / @ -"
 
-
-__all__ = ["PlacedQueue", "PlacementChain", "PlacementResult", "PlacementTree", "Step"]
 
 NO_MATCH = "application rejected: no placement rule matched"
 FALLBACK_QUEUE = f"{ROOT}.default"
@@ -346,7 +310,7 @@ class PlacementChain:
         self,
         rules: Sequence[RuleConfig],
         plan: InstancePlan,
-        tree: PlacementTree,
+        tree: QueueTree,
         failures: PluginFailures | None = None,
     ) -> None:
         failures = PluginFailures() if failures is None else failures
@@ -403,7 +367,7 @@ class PlacementChain:
             return RuleResult(reason=f"queue {path} is being removed")
         return RuleResult(path)
 
-    def _nearest(self, path: str) -> PlacedQueue | None:
+    def _nearest(self, path: str) -> Queue | None:
         while "." in path:
             path = path.rpartition(".")[0]
             queue = self._tree.queue(path)

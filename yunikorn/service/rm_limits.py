@@ -74,7 +74,7 @@ class RMAdmission:
         there = 0
         if limit is not None:
             there = sum(
-                len(at.partition.applications) + len(at.waiting) for at in core.partitions(self._rm_id)
+                len(at.partition.applications) + len(at.submitted) for at in core.partitions(self._rm_id)
             )
             there -= sum(1 for _ in removed_applications(core, update))
 
@@ -229,7 +229,7 @@ class AskCount:
         self._ended_of.update(one.ask for one in self._ended if one.ask is not None)
         self.total = existing_in(update)
         for at in core.partitions(self._rm_id):
-            self.total += len(at.existing.awaited) + at.waiting.size + len(at.ask_intake)
+            self.total += len(at.existing.awaited) + at.submitted.size + len(at.submitted_asks)
             self.total += sum(map(self._count, at.partition.applications.values()))
 
     def _note_releases(self, update: UpdateRequest) -> None:

@@ -115,7 +115,7 @@ async def view(call: Call) -> PageContent:
 
         def is_known(app: Application) -> bool:
             found = (partition.applications.get(app.id), partition.ended.get(app.id))
-            return app in found or app.id in at.waiting
+            return app in found or app.id in at.submitted
 
         return frame, (yield from read_rows(chosen, is_known, at.name)), part
 

@@ -79,7 +79,7 @@ def _read_page(
 ) -> Generator[None, None, OneApplication]:
     """Read an application, whether it has ended or not."""
     frame, at = read_frame_at(scheduler, key)
-    if app_id in at.waiting:
+    if app_id in at.submitted:
         return OneApplication(
             frame=frame,
             shape=None,

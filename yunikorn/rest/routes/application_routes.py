@@ -203,7 +203,7 @@ async def one(call: Call) -> Answer:
 
     def find(scheduler: Scheduler) -> tuple[Application, PartitionScheduler]:
         _, at = find_partition(scheduler, name)
-        waiting = at.waiting.get(app_id)
+        waiting = at.submitted.get(app_id)
         return (find_application(at, app_id) if waiting is None else waiting.app), at
 
     return await _single(call, find)

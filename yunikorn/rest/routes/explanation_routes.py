@@ -34,7 +34,7 @@ async def _explanation(call: Call) -> Answer:
 
     def read(scheduler: Scheduler) -> Generator[None, None, WaitExplanation]:
         _, at = find_partition(scheduler, name)
-        if path is None and app_id in at.waiting:
+        if path is None and app_id in at.submitted:
             return read_awaited(at, app_id)
         if path is not None:
             check_queue_name(path)
@@ -53,7 +53,7 @@ def read_explanation(
     state, queue = app.state, app.queue
     now = at.partition.clock.now()
     reasons = tuple(map(_reason, of_application(at, app)))
-    awaited, unchecked = at.ask_intake.awaited(app), app.unanswered
+    awaited, unchecked = at.submitted_asks.awaited(app), app.unanswered
     found = yield from explained_in_slices(scheduler, explain_in_groups(at, app, limit))
     return WaitExplanation(
         application_id=app.id,
@@ -76,7 +76,7 @@ def read_explanation(
 
 def read_awaited(at: PartitionScheduler, app_id: str) -> WaitExplanation:
     """Return the explanation of an application that waits for the answer of a policy."""
-    policy = at.waiting.awaited(app_id)
+    policy = at.submitted.awaited(app_id)
     return WaitExplanation(
         application_id=app_id, partition=at.name, time=at.partition.clock.now(), awaited=policy
     )

@@ -164,7 +164,7 @@ async def fail_application(call: Call) -> Answer:
     def apply(core: Scheduler) -> Change:
         rm_id, at = find_partition(core, name)
         ended = at.partition.ended.get(app_id)
-        if ended is not None and app_id not in at.partition.applications and app_id not in at.waiting:
+        if ended is not None and app_id not in at.partition.applications and app_id not in at.submitted:
             return _unchanged(call.caller, at, ended)
         before = _check_application(call.caller, at, app_id)
         core.fail_application(rm_id, at.name, app_id, why)
@@ -188,7 +188,7 @@ def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> Chan
 
 def _check_application(caller: Caller, at: PartitionScheduler, app_id: str) -> str:
     """Return the state of an application that the client may fail; raises `RequestRefused`."""
-    if app_id in at.waiting:
+    if app_id in at.submitted:
         caller.check_queue(at.partition.queues.root)  # it is in no queue yet
         return "New"
     app = find_application(at, app_id)

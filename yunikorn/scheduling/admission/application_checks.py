@@ -21,7 +21,7 @@ from yunikorn.containment import exact_text, items_of, safe_repr, text_or_none
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer, safe
 from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.admission.asked_policies import PolicyMethod
-from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced
+from yunikorn.scheduling.user_groups import FORCE_TAG, is_forced
 
 if TYPE_CHECKING:
     from yunikorn.scheduling.admission.asked_policies import AskedPolicy, Steps
@@ -31,27 +31,14 @@ FIXED = ("id", "user", "groups", "gang_total", "gang_style")
 """Attributes of a submission that a policy cannot change."""
 
 
-@attrs.frozen(slots=True)
-class CheckedApplication:
-    """Result of the checks of one application."""
-
-    owner: Owner
-    queue_name: str
-    tags: Mapping[str, str]
-    priority: int | None = None
-    """Priority of all its asks; None for the priority of each ask."""
-    refusal: str = ""
-    """Reason for a rejection; empty if the application may be placed."""
-
-
 def check_application(
     users: UserGroups, policies: Sequence[AskedPolicy], app: Submission
-) -> Steps[CheckedApplication]:
-    """Return the owner of an application as submitted, and what the submit policies make of it."""
+) -> Steps[Submission | str]:
+    """Return what owner and submit policies make of an application, or the reason for a rejection."""
     forced = is_forced(app.tags)
     owner = yield from users.steps(app.user, app.groups, forced=forced)
-    if owner.refusal or not policies:
-        return CheckedApplication(owner, app.queue_name, app.tags, refusal=owner.refusal)
+    if owner.refusal:
+        return owner.refusal
     current = attrs.evolve(app, user=owner.user, groups=tuple(owner.groups))
     for policy in policies:
         answer = yield from policy.ask(current)
@@ -59,7 +46,7 @@ def check_application(
         if answer.reason is not None:
             refusal = f"{policy.title} rejects application {app.id}: {answer.reason}"
         if refusal and not forced:
-            return CheckedApplication(owner, app.queue_name, app.tags, refusal=refusal)
+            return refusal
         if change is not None:
             current = attrs.evolve(
                 current,
@@ -67,8 +54,7 @@ def check_application(
                 tags=MappingProxyType(dict(change.tags)),
                 priority=change.priority,
             )
-    queue_name = app.queue_name if forced else current.queue_name
-    return CheckedApplication(owner, queue_name, current.tags, current.priority)
+    return attrs.evolve(current, queue_name=app.queue_name) if forced else current
 
 
 def _read_submission(before: Submission, answer: Any) -> PolicyAnswer:

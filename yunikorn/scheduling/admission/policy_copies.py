@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-if TYPE_CHECKING:
-    from yunikorn.api import PastService
+from yunikorn.api import Allocation, Application, Node, Queue
+
+LEFT_OUT = ("allocations", "allocations_by_node")
+"""Attributes that copies do not have: there may be very many allocations."""
 
 
 class ObjectCopy:
-    """Attributes of an object at one moment."""
+    """Attributes of an object at one moment, by the names of its view in `yunikorn.api`."""
 
     @classmethod
     def of(cls, one: Any) -> Self:
@@ -21,88 +23,26 @@ class ObjectCopy:
         names = (field.name for field in attrs.fields(cls))  # type: ignore[arg-type]
         return cls(**{name: _copied(name, getattr(one, name)) for name in names})
 
+    if TYPE_CHECKING:
 
-@attrs.frozen(kw_only=True)
-class QueueCopy(ObjectCopy):
-    """A queue and its parents; see `yunikorn.api.Queue`."""
-
-    path: str
-    guaranteed: Mapping[str, int]
-    max: Mapping[str, int] | None
-    configured_max: Mapping[str, int] | None
-    unused_by_siblings: Mapping[str, int]
-    fair_max: Mapping[str, int]
-    total: Mapping[str, int]
-    allocated: Mapping[str, int]
-    pending: Mapping[str, int]
-    demand: Mapping[str, int]
-    recent: Mapping[str, float]
-    priority: int
-    properties: Mapping[str, str]
-    parent: QueueCopy | None
-    is_leaf: bool
+        def __getattr__(self, name: str) -> Any: ...
 
 
-@attrs.frozen(kw_only=True)
-class ApplicationCopy(ObjectCopy):
-    """An application without its allocations; see `yunikorn.api.Application`."""
-
-    id: str
-    user: str
-    groups: tuple[str, ...]
-    queue_name: str
-    queue: QueueCopy | None
-    tags: Mapping[str, str]
-    state: str
-    arrival: int
-    submitted: int
-    priority: int
-    allocated: Mapping[str, int]
-    pending: Mapping[str, int]
-    demand: Mapping[str, int]
-    fair_total: Mapping[str, int]
-    waiting_since: int
-    past: PastService
+def _copy_of(view: type[Any]) -> type[ObjectCopy]:
+    shown = [name for name in dir(view) if isinstance(getattr(view, name), property)]
+    names = [name for name in shown if name not in LEFT_OUT]
+    made: type[ObjectCopy] = attrs.make_class(
+        f"{view.__name__}Copy", names, bases=(ObjectCopy,), frozen=True, slots=True, kw_only=True
+    )
+    return made
 
 
-@attrs.frozen(kw_only=True)
-class NodeCopy(ObjectCopy):
-    """A node without its allocations; see `yunikorn.api.Node`."""
+QueueCopy = _copy_of(Queue)
+ApplicationCopy = _copy_of(Application)
+NodeCopy = _copy_of(Node)
+AllocationCopy = _copy_of(Allocation)
 
-    id: str
-    attributes: Mapping[str, str]
-    capacity: Mapping[str, int]
-    allocated: Mapping[str, int]
-    occupied: Mapping[str, int]
-    available: Mapping[str, int]
-
-
-@attrs.frozen(kw_only=True)
-class AllocationCopy(ObjectCopy):
-    """A placement; see `yunikorn.api.Allocation`."""
-
-    uuid: str
-    key: str
-    app: ApplicationCopy
-    node: NodeCopy
-    placed: int
-    created: int
-    foreign: bool
-    resource: Mapping[str, int]
-    priority: int
-    tags: Mapping[str, str]
-    task_group: str
-    placeholder: bool
-    originator: bool
-    execution_timeout: int
-
-
-PARTS: dict[str, type[ObjectCopy]] = {
-    "queue": QueueCopy,
-    "parent": QueueCopy,
-    "app": ApplicationCopy,
-    "node": NodeCopy,
-}
+PARTS = {"queue": QueueCopy, "parent": QueueCopy, "app": ApplicationCopy, "node": NodeCopy}
 """Copies of the objects to which others refer, by attribute."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer
+    from yunikorn.model.allocation import PlacementHold
+    from yunikorn.model.application import Hold
     from yunikorn.scheduling.admission.asked_policies import Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 
@@ -27,26 +29,7 @@ AWAITED = "its answer is awaited"
 """Reason of a wait while a worker asks a policy."""
 
 
-class PolicyWait(Protocol):
-    """Wait of an application or of a placement for a policy."""
-
-    @property
-    def message(self) -> str:
-        """Message that names the policy and its reason."""
-        ...
-
-    @property
-    def why(self) -> str:
-        """Reason of the policy."""
-        ...
-
-    @property
-    def until(self) -> int:
-        """Time at which the policy is asked again (ns)."""
-        ...
-
-
-def with_next_question(wait: PolicyWait, now: int) -> str:
+def with_next_question(wait: Hold | PlacementHold, now: int) -> str:
     """Return the message of a wait with the time until the next question; none while an answer is awaited."""
     if wait.why == AWAITED:
         return wait.message

@@ -1,20 +1,22 @@
 """Submission of applications: checks, placement in a queue, and the acceptance or the rejection.
 
-An application whose checks or placement need a worker waits, and continues with the answer
-(`docs/decisions/archive/0183`).
+An application whose checks or placement need a worker waits, and continues with the answer. It is neither
+accepted nor rejected, and not part of the partition. Its asks and releases are kept, and applied in their
+order when the application is accepted or rejected (`docs/decisions/archive/0183`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import attrs
 
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.admission.application_checks import check_application
 from yunikorn.scheduling.admission.questions import Questions
-from yunikorn.scheduling.admission.waiting_applications import WaitingApplication, WaitingApplications
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
 from yunikorn.scheduling.user_groups import is_forced
@@ -30,8 +32,25 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.policies import Policies
 
 
+Entry = Callable[[str], object]
+"""Function that applies an entry; called with the reason for the rejection of the application, or ""."""
+
+
+@attrs.define(eq=False)
+class WaitingApplication:
+    """An application that is neither accepted nor rejected, with the entries of its RM that concern it."""
+
+    app: Application
+    spec: ApplicationSpec
+    entries: list[Entry] = attrs.field(factory=list)
+    keys: set[str] = attrs.field(factory=set)
+    """Keys of the asks among the entries."""
+    size: int = 0
+    """Number of asks and other entries."""
+
+
 class SubmittedApplications:
-    """Accepts or rejects the applications that are submitted to one partition."""
+    """Applications that are submitted to one partition: accepted, rejected, or waiting for that."""
 
     def __init__(
         self,
@@ -40,13 +59,12 @@ class SubmittedApplications:
         existing: ExistingAllocations,
         held: HeldApplications,
         quotas: QueueQuotas,
-        waiting: WaitingApplications,
         *,
         on_new_queues: Callable[[], object],
         node_order: Callable[[Application, str], str],
         workers: WorkerQuestions | None,
     ) -> None:
-        """Create for a partition; with `workers`, applications may be `waiting`.
+        """Create for a partition; with `workers`, applications may wait.
 
         `on_new_queues` is called after placement has created queues. `node_order` returns the node order of
         an application in a queue with this node order.
@@ -54,12 +72,59 @@ class SubmittedApplications:
         self._partition = partition
         self.policies = policies
         """Policies in use."""
-        self._existing, self._held, self._quotas, self._waiting = existing, held, quotas, waiting
+        self._existing, self._held, self._quotas = existing, held, quotas
         self._on_new_queues, self._node_order = on_new_queues, node_order
         self._questions: Questions[WaitingApplication, str | PlacementResult] = Questions(
             partition, workers, self._steps, self._resume, self._check
         )
-        waiting.questions = self._questions
+        self._waiting: dict[str, WaitingApplication] = {}
+        """Waiting applications by id."""
+
+    def __len__(self) -> int:
+        """Return the number of applications that wait."""
+        return len(self._waiting)
+
+    def __contains__(self, app_id: str) -> bool:
+        return app_id in self._waiting
+
+    def __iter__(self) -> Iterator[WaitingApplication]:
+        return iter(self._waiting.values())
+
+    @property
+    def size(self) -> int:
+        """Number of asks and other entries that wait."""
+        return sum(one.size for one in self)
+
+    def get(self, app_id: str) -> WaitingApplication | None:
+        """Return a waiting application, or None."""
+        return self._waiting.get(app_id)
+
+    def withdraw(self, app_id: str) -> WaitingApplication:
+        """Remove and return a waiting application; its checks are not continued."""
+        one = self._waiting.pop(app_id)
+        self._questions.withdraw(one)
+        return one
+
+    def defer(self, app_id: str, entry: Entry, keys: Sequence[str] = ()) -> None:
+        """Apply an entry when the checks of its application are complete; `keys` are those of its asks."""
+        one = self._waiting[app_id]
+        one.entries.append(entry)
+        one.size += max(1, len(keys))
+        one.keys.update(key for key in keys if type(key) is str)
+
+    def owner_of(self, key: str) -> str:
+        """Return the application with a waiting ask of this key, or ""."""
+        return next((one.app.id for one in self if key in one.keys), "")
+
+    def awaited(self, app_id: str) -> str:
+        """Return the policy whose answer an application waits for."""
+        return self._questions.awaited(self._waiting[app_id])
+
+    def why(self, app_id: str) -> str:
+        """Return why an application is not accepted yet."""
+        return f"application '{app_id}' is not accepted yet: the answer of {self.awaited(app_id)} is awaited"
+
+    # -- checks -------------------------------------------------------------------------------------
 
     def submit(self, submission: ApplicationSpec) -> Application:
         """Place an application in a queue and add it, or reject it with a reason.
@@ -81,12 +146,12 @@ class SubmittedApplications:
         app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
         reason = self._refusal(app)
         if not reason and app.id in self._waiting:
-            reason = f"application {app.id} exists already in partition {self._partition.config_name}"
+            reason = f"application {app.id} exists already in partition {partition.config_name}"
         if not reason:
             one = WaitingApplication(app, submission)
             found = self._questions.ask(one)
             if found is None:
-                self._waiting.put(one)
+                self._waiting[app.id] = one
                 return app
             reason = self._take_in(app, submission, found)
         self._conclude(app, submission, reason)
@@ -96,9 +161,9 @@ class SubmittedApplications:
         """Apply resolver, submit policies and placement rules; return the placement, or why there is none."""
         app, policies = one.app, self.policies
         checked = yield from check_application(policies.users, policies.submit, one.spec.view())
-        if checked.refusal:
-            return checked.refusal
-        app.user, app.groups = checked.owner.user, checked.owner.groups
+        if isinstance(checked, str):
+            return checked
+        app.user, app.groups = checked.user, checked.groups
         app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
         return (yield from policies.placement.steps(app))
 
@@ -115,7 +180,7 @@ class SubmittedApplications:
 
     def _resume(self, one: WaitingApplication, found: str | PlacementResult) -> None:
         """Continue with a waiting application whose checks and placement are complete."""
-        self._waiting.take(one.app.id)
+        self.withdraw(one.app.id)
         reason = self._refusal(one.app) or self._take_in(one.app, one.spec, found)
         self._end_wait(one, reason)
 
@@ -124,11 +189,12 @@ class SubmittedApplications:
         self._conclude(one.app, one.spec, reason)
         if reason:
             self._existing.arrived(one.app)
-        one.apply_entries(reason)
+        for entry in one.entries:
+            entry(reason)
 
     def reject(self, app_id: str, reason: str) -> None:
         """Reject an application whose checks or placement are not complete."""
-        self._end_wait(self._waiting.take(app_id), reason)
+        self._end_wait(self.withdraw(app_id), reason)
 
     def _refusal(self, app: Application) -> str:
         """Return why the partition accepts no application of this id now; empty if it does."""
@@ -176,8 +242,9 @@ class SubmittedApplications:
 
     def check_again(self) -> None:
         """Check the waiting applications by the policies of a new configuration."""
-        for one in [*self._waiting]:
-            if self._waiting.has(one):
+        for app_id in [*self._waiting]:
+            one = self._waiting.get(app_id)
+            if one is not None:
                 self._check(one)
 
     def _check(self, one: WaitingApplication) -> None:
@@ -187,5 +254,5 @@ class SubmittedApplications:
 
     def close(self, reason: str) -> None:
         """Reject the waiting applications."""
-        for one in [*self._waiting]:
+        for one in [*self]:
             self.reject(one.app.id, reason)

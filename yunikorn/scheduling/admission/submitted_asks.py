@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _copied(ask: AskSubmission) -> AskSubmission:
-    return attrs.evolve(ask, app=ApplicationCopy.of(ask.app))  # type: ignore[arg-type]
+    return attrs.evolve(ask, app=ApplicationCopy.of(ask.app))
 
 
 def _read_ask(before: AskSubmission, answer: Any) -> PolicyAnswer:
