@@ -52,8 +52,8 @@ HOT = {
         "unschedulable_queue",
     ),
     "yunikorn/interface": ("delivery", "rm_partitions"),
-    "yunikorn/simulation": ("event_queue", "simulated_rm"),
-    "yunikorn/reporting": ("time_series", "observer"),
+    "plugins/yunikorn_lab/simulation": ("event_queue", "simulated_rm"),
+    "plugins/yunikorn_lab/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),
 }
 """Modules on the path of a decision, by folder.

@@ -21,8 +21,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.measurements import Measurements
-from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import BATCH
+from yunikorn_rest.event_store import EventStore
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Terminations that are final only after the resource manager confirms them."""

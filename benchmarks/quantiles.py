@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yunikorn.simulation.statistics import nearest_rank
+from yunikorn_lab.simulation.statistics import nearest_rank
 
 
 def quantile(values: Sequence[float], part: float) -> float:

@@ -28,10 +28,10 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.rest import Rest
-from yunikorn.service.service_settings import RestSettings, ServerSettings
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.rest_settings import RestSettings
+from yunikorn_rest.served_rest import Rest
 
 CLIENT = Path(__file__).with_name("rest_client.py")
 RATE = 200
@@ -150,7 +150,7 @@ async def _serving(workload: Workload) -> Any:
     registry, clock, rm = Registry.load(third_party=False), SystemClock(), _Placing()
     store = EventStore("benchmark")
     threaded = ThreadedScheduler(lambda own: Scheduler(registry, own, event_receiver=store), clock)
-    settings = ServerSettings(rest=RestSettings(address="127.0.0.1:0"))
+    settings = RestSettings(address="127.0.0.1:0")
     async with AsyncScheduler(threaded) as core:
         await core.carry_out(
             lambda scheduler: scheduler.register_resource_manager(

@@ -16,10 +16,10 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import Workload, node_name
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.resources import multiply
-from yunikorn.simulation.arrivals import Poisson
-from yunikorn.simulation.distributions import (
+from yunikorn_lab.reporting.full_report import FullReport, study
+from yunikorn_lab.simulation.arrivals import Poisson
+from yunikorn_lab.simulation.distributions import (
     Constant,
     Distribution,
     DrawnAmounts,
@@ -27,9 +27,9 @@ from yunikorn.simulation.distributions import (
     Uniform,
     WeightedChoice,
 )
-from yunikorn.simulation.generator import ApplicationPlan, Generated, TaskPlan
-from yunikorn.simulation.workload import Workload as Simulated
-from yunikorn.simulation.workload import WorkloadApplication, WorkloadNode
+from yunikorn_lab.simulation.generator import ApplicationPlan, Generated, TaskPlan
+from yunikorn_lab.simulation.workload import Workload as Simulated
+from yunikorn_lab.simulation.workload import WorkloadApplication, WorkloadNode
 
 LOAD = 0.84
 """Part of the cluster that the tasks use on average."""

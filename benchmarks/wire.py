@@ -14,9 +14,9 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.harness import ResourceManager
 from benchmarks.service_process import ServiceProcess
 from benchmarks.workload import RM, Workload
-from yunikorn.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
-from yunikorn.client.client_options import Layout
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
+from yunikorn_service.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
+from yunikorn_service.client.client_options import Layout
 
 PATIENCE = 300.0
 """Timeout for answers of the service in seconds."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.simulation.engine import Simulation
-from yunikorn.simulation.recorder import Recorder, Recorders
-from yunikorn.simulation.report import Report
-from yunikorn.simulation.rm_state import partition_name
-from yunikorn.simulation.simulated_rm import RM_ID
-from yunikorn.simulation.workload import NodeEvent, NodeEventKind
+from yunikorn_lab.simulation.engine import Simulation
+from yunikorn_lab.simulation.recorder import Recorder, Recorders
+from yunikorn_lab.simulation.report import Report
+from yunikorn_lab.simulation.rm_state import partition_name
+from yunikorn_lab.simulation.simulated_rm import RM_ID
+from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind
 
 
 class Audit(Recorder):

@@ -19,8 +19,9 @@ from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.costs import Bill, Meter
 from tests.kubernetes.cluster.programs import NOT_BUILT
 from tests.markers import mark
+from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation import run
+from yunikorn_lab.simulation import run as simulation_run
 
 CHECKOUT = Path(__file__).parent.parent
 
@@ -43,7 +44,7 @@ def registry() -> Registry:
 def audited() -> Iterator[None]:
     """Audit every simulation that runs in this process, see `tests.audit`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "Simulation", AuditedSimulation)
+        patch.setattr(simulation_run, "Simulation", AuditedSimulation)
         yield
 
 
@@ -54,6 +55,24 @@ def traces() -> Path:
     if not folder.is_dir():
         pytest.skip("no workload traces here: set YUNIKORN_TRACES to their folder")
     return folder
+
+
+Run = Callable[..., tuple[int, str, str]]
+"""Runs the command line with arguments, and returns the status and both outputs."""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs the command line, and returns the status and both outputs."""
+    for name in ("YUNIKORN_SERVER", "YUNIKORN_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        status = main(list(arguments))
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
 
 
 # -- markers ---------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from tests.costs import function_of
 TESTS = Path(__file__).parent
 SLOW = frozenset((TESTS / "slow.txt").read_text("utf-8").split())
 DOCS = ("tests/documentation/", "tests/test_docs.py", "tests/test_tutorial.py")
-NET = ("tests/client/", "tests/service/")
+NET = ("tests/service/client/", "tests/service/")
 BUILDS = "can_build"
 """The fixture required for building a package."""
 CLUSTER = "shared_cluster"

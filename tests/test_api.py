@@ -9,9 +9,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from yunikorn import api, testing
+import yunikorn_testing as testing
+from yunikorn import api
 from yunikorn.framework.hook_manager import HOOKS
-from yunikorn.framework.kinds import KINDS
+from yunikorn.framework.kinds import ALL_KINDS, KINDS
 
 VIEWS = {
     "Queue": (
@@ -28,8 +29,12 @@ VIEWS = {
     "AskClass": "resource",
     "Node": "allocated allocations attributes available capacity id occupied",
     "QueueTree": "",
+    "RunningCore": "",
+    "Service": "core now",
 }
 PUBLIC = {
+    "Command": ["command()"],
+    "Door": ["start(service)", "stop()", "reload()", "unready()"],
     "AppSortPolicy": [
         *("key(app)", "admission_class(app)", "admission_limits(counts)", "subject(app)"),
         *("placed(task, node)", "released(task, node)", "node_added(node)", "node_removed(node)"),
@@ -90,7 +95,7 @@ TESTING = """
     assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task node queue
     registry_with submission
 """
-"""All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
+"""All names in `yunikorn_testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """
     add advance change clock close events failures finish partition placements preempted queue_of reload
     remove rejected request run running scheduler state submit why withdraw
@@ -160,7 +165,7 @@ def test_dotless_returns_one_level(name: str, level: str) -> None:
 
 
 def test_hooks_document_their_result_and_yaml_key() -> None:
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         text = inspect.getdoc(getattr(HOOKS, kind.hook)) or ""
         assert "Named in YAML by" in text
         assert f":returns: the classes, each a subclass of `{kind.base.__name__}`." in text

@@ -1,45 +1,49 @@
-"""The drawing of the source tree in docs/architecture.md names the files that exist."""
+"""The drawing of the source tree in docs/architecture.md names all folders, as the READMEs of packages do."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+
+import pytest
+
+from yunikorn.framework.defaults import SOURCE_ROOTS
 
 CHECKOUT = Path(__file__).parent.parent
 PAGE = CHECKOUT / "docs" / "architecture.md"
 
 
-def drawn() -> dict[str, set[str]]:
-    """Return the files of each folder that the drawing names, by the folder's path."""
+def drawn() -> set[str]:
+    """Return the paths of the folders that the drawing names."""
     text = PAGE.read_text("utf-8")
     drawing = text.split("## The source tree", 1)[1].split("```")[1]
-    found: dict[str, set[str]] = {}
+    found: set[str] = set()
     path: list[str] = []
     for line in drawing.strip("\n").splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
-        names = re.split(r"\s{2,}", line.strip())[0].split()
-        if names[0].endswith("/"):
-            path[depth:] = [names[0].rstrip("/")]
-            for name in names:
-                found.setdefault("/".join([*path[:depth], name.rstrip("/")]), set())
-        else:
-            found["/".join(path[:depth])].update(names)
+        names = [name.rstrip("/") for name in line.split() if name.endswith("/")]
+        path[depth:] = names[:1]
+        found |= {"/".join([*path[:depth], name]) for name in names}
     return found
 
 
 def test_drawn_folders_exist() -> None:
-    assert [folder for folder in drawn() if not (CHECKOUT / folder).is_dir()] == []
+    assert [folder for folder in sorted(drawn()) if not (CHECKOUT / folder).is_dir()] == []
 
 
-def test_folders_with_files_are_drawn_completely() -> None:
-    for folder, files in drawn().items():
-        if files:
-            present = {path.name for path in (CHECKOUT / folder).glob("*.py")}
-            assert files == present - {"__init__.py", "__main__.py", "pytest_plugin.py"}, folder
-
-
-def test_every_folder_of_the_package_is_drawn() -> None:
+def test_every_folder_of_the_packages_is_drawn() -> None:
     packages = {
-        path.parent.relative_to(CHECKOUT).as_posix() for path in (CHECKOUT / "yunikorn").rglob("__init__.py")
+        path.parent.relative_to(CHECKOUT).as_posix()
+        for root in ("yunikorn", "plugins", "policies")
+        for path in (CHECKOUT / root).rglob("__init__.py")
     }
-    assert packages - drawn().keys() <= {"yunikorn/wire/generated"}
+    assert packages - drawn() == {"plugins/yunikorn_service/wire/generated"}
+
+
+@pytest.mark.parametrize("package", sorted(SOURCE_ROOTS))
+def test_every_package_has_a_readme_that_names_its_folders(package: str) -> None:
+    folder = CHECKOUT / SOURCE_ROOTS[package] / package
+    text = (folder / "README.md").read_text("utf-8")
+    assert text.startswith(f"# {package}\n")
+    assert len(text.splitlines()) < 60
+    inner = [path.parent.name for path in folder.glob("*/__init__.py")]
+    assert [name for name in inner if f"`{name}/`" not in text] == []

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.documentation.pages import CHECKOUT, PAGES, shown
-from yunikorn.cli.main import COMMANDS, group
+from yunikorn.cli.main import group
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -54,7 +55,7 @@ def test_the_files_that_readme_names_exist() -> None:
 
 def test_every_command_is_on_the_page_of_commands() -> None:
     page = (CHECKOUT / "docs" / "commands.md").read_text("utf-8")
-    for name in COMMANDS:
+    for name in DEFAULT_COMMANDS:
         assert f"`yunikorn {name}`" in page
 
 

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from yunikorn.cli.main import COMMANDS
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS
 from yunikorn.framework.defaults import DEFAULT_PLUGINS
 
 CHECKOUT = Path(__file__).parent.parent
@@ -15,10 +15,10 @@ STANDARD = ("__init__.py", "__main__.py")
 SAME_THING = {
     "yunikorn/api": "a view of the object, as authors of plugins name it",
     "yunikorn/interface/messages.py": "messages have the names of the scheduler interface",
-    "yunikorn/rest/shapes.py": "JSON objects of the REST interface",
-    "yunikorn/rest/config_shapes.py": "JSON objects of the REST interface",
-    "yunikorn/rest/plugin_shapes.py": "JSON objects of the REST interface",
-    "yunikorn/rest/event_json.py": "JSON objects of the REST interface",
+    "plugins/yunikorn_rest/shapes.py": "JSON objects of the REST interface",
+    "plugins/yunikorn_rest/config_shapes.py": "JSON objects of the REST interface",
+    "plugins/yunikorn_rest/plugin_shapes.py": "JSON objects of the REST interface",
+    "plugins/yunikorn_rest/event_json.py": "JSON objects of the REST interface",
     "plugins/yunikorn_kubernetes/objects.py": "objects of the Kubernetes API",
 }
 """Files whose classes may have the names of others, with the reason."""
@@ -42,7 +42,8 @@ NAMED_BY_USERS = ("plugins/yunikorn_plugins", "policies/yunikorn_policies")
 def is_fixed(file: Path) -> bool:
     """Return True for the file of a command, and for a module that configurations name."""
     folder = str(file.parent.relative_to(CHECKOUT))
-    return folder in NAMED_BY_USERS or (folder == "yunikorn/cli" and file.stem.replace("_", "-") in COMMANDS)
+    is_command = file.parent.name == "commands" and file.stem.replace("_", "-") in DEFAULT_COMMANDS
+    return folder in NAMED_BY_USERS or is_command
 
 
 def test_no_two_files_have_one_name() -> None:
@@ -88,6 +89,9 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_plugins.admission_policies",
         "yunikorn_plugins.quota_policies",
         "yunikorn_plugins.permit_policies",
+        "yunikorn_service.grpc_door",
+        "yunikorn_rest.rest_door",
+        "yunikorn_service.recording_door",
         "yunikorn_kubernetes.predicates.taints",
         "yunikorn_kubernetes.predicates.node_name",
         "yunikorn_kubernetes.predicates.node_affinity",

@@ -26,7 +26,7 @@ from yunikorn.api import (
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.defaults import DEFAULT_PLUGINS
 from yunikorn.framework.hook_manager import HOOKS
-from yunikorn.framework.kinds import APP_SORT, KINDS, NODE_SORT, PLACEMENT, PREDICATE
+from yunikorn.framework.kinds import ALL_KINDS, APP_SORT, NODE_SORT, PLACEMENT, PREDICATE
 from yunikorn.framework.registry import Registry
 
 if TYPE_CHECKING:
@@ -117,11 +117,11 @@ def sorts() -> Registry:
 
 def test_hooks_and_kinds_correspond() -> None:
     hooks = [name for name in vars(HOOKS) if name.startswith("yunikorn_")]
-    assert hooks == [kind.hook for kind in KINDS]
+    assert hooks == [kind.hook for kind in ALL_KINDS]
 
 
 def test_every_kind_has_a_base_with_its_method() -> None:
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         assert issubclass(kind.base, api.Plugin)
         assert kind.base.__name__ in api.__all__
         assert kind.method in {*vars(kind.base), *kind.base.__annotations__}
@@ -131,7 +131,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
     assert registry.broken == []
     plugins = list(dict.fromkeys(offer.plugin for offer in registry.offers()))
     assert plugins == list(DEFAULT_PLUGINS)
-    names = {kind.id: [offer.name for offer in registry.offers(kind)] for kind in KINDS}
+    names = {kind.id: [offer.name for offer in registry.offers(kind)] for kind in ALL_KINDS}
     assert names == {
         "app-sort": ["fifo", "fair", "stateaware", "multifactor"],
         "queue-sort": ["fair"],
@@ -152,6 +152,8 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "quota": ["time-of-day", "borrowing"],
         "reservation": ["standard"],
         "permit": ["together"],
+        "command": [],
+        "door": ["grpc", "rest", "record"],
     }
 
 

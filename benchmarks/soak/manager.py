@@ -9,8 +9,6 @@ import random
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
-from yunikorn.client import AsyncClient, ClientOptions
-from yunikorn.client.client_options import Layout
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -28,6 +26,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.states import COMPLETED
+from yunikorn_service.client import AsyncClient, ClientOptions
+from yunikorn_service.client.client_options import Layout
 
 NODES = 20
 VCORE = 40

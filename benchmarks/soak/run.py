@@ -16,7 +16,7 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.service_process import ServiceProcess, resident_megabytes
 from benchmarks.soak.cuts import Cable
 from benchmarks.soak.manager import Manager
-from yunikorn.client import BY_SUBJECT, ONE_STREAM
+from yunikorn_service.client import BY_SUBJECT, ONE_STREAM
 
 CONFIG = """\
 partitions:

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from yunikorn.cli.states import lifecycles
 from yunikorn.states import Lifecycle
+from yunikorn_lab.commands.states import lifecycles
 
 FOLDER = Path(__file__).parent / "states"
 LOOK = """

@@ -6,9 +6,9 @@ The tag `deadline` has Unix seconds. The factor rises from 0, a day before the d
 from __future__ import annotations
 
 import attrs
-from yunikorn_policies.multifactor import Multifactor
 
 from yunikorn.api import Application, AppSortPolicy, hookimpl
+from yunikorn_policies.multifactor import Multifactor
 
 DAY = 86_400.0
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import attrs
 
 from examples.shim.container import Container
-from yunikorn.client import AsyncClient, ClientError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -32,6 +31,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
+from yunikorn_service.client import AsyncClient, ClientError
 
 
 @attrs.frozen

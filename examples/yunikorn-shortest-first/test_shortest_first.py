@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from yunikorn_shortest_first import ShortestFirst
 
-from yunikorn.testing import AppSortPolicyContract, MakeScheduler, application, ask, assert_order, node
+from yunikorn_testing import AppSortPolicyContract, MakeScheduler, application, ask, assert_order, node
 
 QUEUES = """
 partitions:

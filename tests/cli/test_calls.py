@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.operator_kit import Run
+from tests.rest.commands.operator_kit import Run
 from yunikorn.cli.output import has_colours
-from yunikorn.reporting.terminal_output import report_console
+from yunikorn_lab.reporting.terminal_output import report_console
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
 CONFIG, WORKLOAD = str(QUICKSTART / "queues.yaml"), str(QUICKSTART / "workload.yaml")

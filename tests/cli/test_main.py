@@ -18,6 +18,7 @@ from yunikorn.build import kind_of_build
 from yunikorn.cli import main as shell
 from yunikorn.cli.main import MIDDLE, OLD, YOUNG
 from yunikorn.errors import UsageError
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DefaultCommand
 
 CHECKOUT = Path(shell.__file__).parent.parent.parent
 
@@ -27,10 +28,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], li
     """Return a function that makes `yunikorn fake` run a function."""
 
     def install(function: Callable[[], object]) -> list[str]:
-        module = types.ModuleType("yunikorn.cli.fake")
+        module = types.ModuleType("yunikorn_lab.commands.fake")
         module.command = click.command()(function)  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "yunikorn.cli.fake", module)
-        monkeypatch.setitem(shell.COMMANDS, "fake", "A test.")
+        monkeypatch.setitem(sys.modules, "yunikorn_lab.commands.fake", module)
+        monkeypatch.setitem(DEFAULT_COMMANDS, "fake", DefaultCommand("A test.", "lab.fake"))
         return ["fake"]
 
     return install
@@ -63,8 +64,10 @@ def test_garbage_collector_is_configured_in_own_processes_only(
         "import gc, sys, types, click; from yunikorn.cli import main as shell\n"
         "from yunikorn.cli.output import echo\n"
         "def command(): echo(f'{gc.get_threshold()} {gc.get_freeze_count() > 0}')\n"
-        "module = sys.modules['yunikorn.cli.fake'] = types.ModuleType('fake')\n"
-        "module.command = click.command()(command); shell.COMMANDS['fake'] = 'A test.'\n"
+        "from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DefaultCommand\n"
+        "module = sys.modules['yunikorn_lab.commands.fake'] = types.ModuleType('fake')\n"
+        "DEFAULT_COMMANDS['fake'] = DefaultCommand('A test.', 'lab.fake')\n"
+        "module.command = click.command()(command)\n"
         "sys.argv[1:] = ['fake']; shell.main()\n"
     )
     done = subprocess.run(
@@ -77,12 +80,12 @@ def test_garbage_collector_is_configured_in_own_processes_only(
 def test_help_lists_every_command(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.main([flag]) == 0
     text = capsys.readouterr().out
-    for name, line in shell.COMMANDS.items():
+    for name, found in DEFAULT_COMMANDS.items():
         assert name in text
-        assert line in text
+        assert found.line in text
 
 
-@pytest.mark.parametrize("name", list(shell.COMMANDS))
+@pytest.mark.parametrize("name", list(DEFAULT_COMMANDS))
 def test_every_command_exists_and_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.main([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: yunikorn {name} ")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_plugins import Run, install
 from tests.core.kit import document, partition, queue
+from tests.lab.commands.test_plugins import Run, install
 from yunikorn.cli.main import main
 from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Self
 
 from tests.service.kit import PATIENCE
-from yunikorn.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
-from yunikorn.client.client_options import Layout
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
@@ -30,8 +28,10 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.grpc_server import Server
-from yunikorn.service.service_settings import ServerSettings
+from yunikorn_service.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
+from yunikorn_service.client.client_options import Layout
+from yunikorn_service.grpc_server import Server
+from yunikorn_service.service_settings import ServerSettings
 
 REGISTRATION = RegisterResourceManagerRequest("rm", preemption_modes=[*PreemptionMode])
 FENCE = "~fence-"

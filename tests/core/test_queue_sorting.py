@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 import pytest
-from yunikorn_policies import shares
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import ManualClock
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import Resource
+from yunikorn_policies import shares
 
 
 def root(*queues: dict[str, Any], **properties: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from tests.core.book_keepers import Ledger, check_books
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.clock import ManualClock
 from yunikorn.interface.messages import (
     Allocation,
@@ -22,11 +22,11 @@ from yunikorn.interface.messages import (
     PreemptionPolicy,
     TerminationType,
 )
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.resources import Resource
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 FAILED = TerminationType.SCHEDULING_FAILED_ON_RM
 

@@ -21,8 +21,8 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
-from yunikorn.service.rm_limits import RMAdmission
-from yunikorn.service.service_settings import RMLimits
+from yunikorn_service.rm_limits import RMAdmission
+from yunikorn_service.service_settings import RMLimits
 
 
 class Quick(UserGroupResolver):

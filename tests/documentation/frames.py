@@ -10,7 +10,7 @@ import yaml
 from yunikorn.config.load import check_config
 from yunikorn.errors import YunikornError
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.reader import read_workload
+from yunikorn_lab.simulation.reader import read_workload
 
 Tree = dict[str, Any]
 WORKLOAD_KEYS = {"nodes", "applications", "generate", "failures", "events"}

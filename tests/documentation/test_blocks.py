@@ -33,8 +33,8 @@ import pytest
 from tests.documentation.frames import faults_of_configuration, faults_of_workload, is_configuration, whole
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
 from tests.documentation.sandbox import Output, Sandbox, agrees, includes
-from yunikorn.cli.states import diagram, lifecycles
 from yunikorn.framework.registry import Registry
+from yunikorn_lab.commands.states import diagram, lifecycles
 
 SHOWN_PLUGINS = "yunikorn_"
 

@@ -13,8 +13,9 @@ import attrs
 import pytest
 import yaml
 
+import yunikorn_testing as testing
 from tests.documentation.pages import CHECKOUT, blocks_of
-from yunikorn import api, testing
+from yunikorn import api
 from yunikorn.config.load import check_config
 from yunikorn.framework.hook_manager import HOOKS
 from yunikorn.framework.kinds import (
@@ -95,7 +96,7 @@ def test_page_names_its_hook_and_all_members_of_a_class(kind: PluginKind) -> Non
     text = PAGE[kind].read_text("utf-8")
     assert f"| hook | `{kind.hook}` |" in text
     assert f"| base class | `{kind.base.__name__}` |" in text
-    assert f"| contract | `yunikorn.testing.{contract_of(kind)}` |" in text
+    assert f"| contract | `yunikorn_testing.{contract_of(kind)}` |" in text
     assert f"def {kind.hook}() -> list[type[{kind.base.__name__}]]:" in text
     missing = {name for name in public(kind.base) if not re.search(rf"`{name}\b", text)}
     assert not missing, f"{PAGE[kind]} does not mention {missing}"

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.documentation.pages import CHECKOUT, PAGES
-from yunikorn.cli.states import lifecycles
+from yunikorn_lab.commands.states import lifecycles
 
 pytest.importorskip("material", reason="needs the extra docs: pip install '.[docs]'")
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.documentation.pages import CHECKOUT
-from yunikorn.cli.states import lifecycles
 from yunikorn.states import Lifecycle
+from yunikorn_lab.commands.states import lifecycles
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAW = "draw it again: python docs/images/draw_states.py"

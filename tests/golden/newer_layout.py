@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import configuration, queue
-from tests.recording.script import amounts
+from tests.service.recording.script import amounts
 
 RecordedEntry = dict[str, Any]
 

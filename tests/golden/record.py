@@ -14,18 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.golden import newer_layout, worker_answers
-from tests.recording.collecting_listener import CollectingListener
-from tests.recording.random_history import RandomHistory
+from tests.service.recording.collecting_listener import CollectingListener
+from tests.service.recording.random_history import RandomHistory
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.recording.recording_reader import parse_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
-from yunikorn.simulation.engine import Simulation
-from yunikorn.simulation.reader import read_workload
-from yunikorn.wire import v0_11
-from yunikorn.wire.json_form import to_json
+from yunikorn_lab.simulation.engine import Simulation
+from yunikorn_lab.simulation.reader import read_workload
+from yunikorn_service.recording.recording_reader import parse_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.json_form import to_json
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE / "recordings"

@@ -13,10 +13,10 @@ import gzip
 import pytest
 
 from tests.golden.record import RECORDINGS, recorders
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.framework.registry import Registry
-from yunikorn.recording.recording_reader import parse_recording
-from yunikorn.recording.replayer import Replay
+from yunikorn_service.recording.recording_reader import parse_recording
+from yunikorn_service.recording.replayer import Replay
 
 
 def test_scenarios_and_recordings_match() -> None:

@@ -53,10 +53,10 @@ from yunikorn.interface.operator_commands import (
     UndrainNode,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recorded_commands import FORMS
 from yunikorn.resources import Resource
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.recording.recorded_commands import FORMS
 
 
 class Silent:

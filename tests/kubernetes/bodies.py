@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import msgspec
+
 from yunikorn_kubernetes.objects import ApiStruct, Namespace, Node, Pod
 
 T = TypeVar("T", bound=ApiStruct)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from yunikorn_kubernetes.objects import ConfigMap
-from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 
 from yunikorn import config_maps
 from yunikorn.config_maps import Entry
 from yunikorn.errors import ConfigError, Problem
+from yunikorn_kubernetes.objects import ConfigMap
+from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 
 Texts = dict[str, str]
 QUEUES = "partitions: []\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from yunikorn_kubernetes.objects import (
     ApiStruct,
     ConfigMap,

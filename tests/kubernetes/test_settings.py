@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from yunikorn.clock import SECOND
 from yunikorn_kubernetes.shim_settings import (
     AdmissionSettings,
     ServiceSettings,
@@ -15,8 +17,6 @@ from yunikorn_kubernetes.shim_settings import (
     read_settings,
     reference_table,
 )
-
-from yunikorn.clock import SECOND
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "kubernetes" / "configuration.md"
 

@@ -31,9 +31,9 @@ LATE = {
     "requests": "the package kubernetes",
     "rich": "terminals",
     "urllib3": "the package kubernetes",
-    "yunikorn.reporting": "reports",
-    "yunikorn.simulation": "simulations",
-    "yunikorn.testing": "tests of plugins",
+    "yunikorn_lab.reporting": "reports",
+    "yunikorn_lab.simulation": "simulations",
+    "yunikorn_testing": "tests of plugins",
     "yunikorn.wire": "gRPC and recordings",
     "yunikorn_kubernetes.admission": "the admission controller",
 }

@@ -12,7 +12,7 @@ from tests.plugins.quota_kit import ANSWERS, Drawn, Refreshing, Watching, World
 from yunikorn.api import Queue
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING, Resource
-from yunikorn.testing import MakeScheduler, node
+from yunikorn_testing import MakeScheduler, node
 
 
 @attrs.frozen

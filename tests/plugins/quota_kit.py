@@ -11,7 +11,7 @@ from tests.core.kit import document, partition
 from yunikorn import api
 from yunikorn.model.queue import Queue
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.testing import Cluster, application, ask
+from yunikorn_testing import Cluster, application, ask
 
 HOUR, DAY = 3600, 86400
 Answer = Callable[["Drawn", api.Queue], Any]

@@ -11,18 +11,18 @@ from typing import Any
 import attrs
 import pytest
 
+import yunikorn_testing as testing
 from tests.core.kit import plugin_with
 from tests.core.partition_checks import check_sums
 from tests.core.strict import StrictRM, Submitted
 from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
-from yunikorn import testing
 from yunikorn.api import Wait
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
 from yunikorn.framework.kinds import KINDS, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
-from yunikorn.testing import PluginContract
+from yunikorn_testing import PluginContract
 
 PLUGIN = ("test-plugin", "yunikorn-test", "1.0")
 REGISTRY = Registry.load(third_party=False)

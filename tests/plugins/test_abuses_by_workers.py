@@ -10,7 +10,7 @@ import pytest
 
 from tests.core.kit import configuration, queue, with_plugins
 from tests.plugins.abuses import ABUSES, coroutine, generator
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.api import AdmissionPolicy, PermitPolicy, PlacementRule, SubmitPolicy, UserGroupResolver
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
@@ -24,13 +24,13 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.resources import Resource
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 NAMES = [name for name, abuse in ABUSES.items() if abuse not in (coroutine, generator)]
 """Abuses of a call; methods that are coroutines or generators are refused at registration."""

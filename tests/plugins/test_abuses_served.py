@@ -34,9 +34,9 @@ from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import Measurements
-from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_rest.event_store import EventStore
 
 
 class ServedScheduler:

@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, DailyWindow, days_of, zone_of
-from yunikorn_plugins.quota_policies import TimeOfDay
 
 from yunikorn import api
 from yunikorn.clock import ManualClock
-from yunikorn.testing.samples import queue
+from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, DailyWindow, days_of, zone_of
+from yunikorn_plugins.quota_policies import TimeOfDay
+from yunikorn_testing.samples import queue
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 import trustme
-from yunikorn_plugins import ldap_client
-from yunikorn_plugins.ldap_groups import READING, Ldap
-from yunikorn_plugins.ldap_settings import group_of, read_settings
 
 from tests.plugins.ldap_server import Entry, LdapServer, elements
 from yunikorn.api import Context
 from yunikorn.errors import OptionError, PluginError
 from yunikorn.framework.kinds import RESOLVER
 from yunikorn.framework.registry import Registry
-from yunikorn.testing import MakeScheduler, application, assert_queue, assert_rejected_because
+from yunikorn_plugins import ldap_client
+from yunikorn_plugins.ldap_groups import READING, Ldap
+from yunikorn_plugins.ldap_settings import group_of, read_settings
+from yunikorn_testing import MakeScheduler, application, assert_queue, assert_rejected_because
 
 pytestmark = pytest.mark.net
 

@@ -7,14 +7,14 @@ import re
 
 import attrs
 import pytest
-from yunikorn_policies.multifactor import LN2, Multifactor
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.api import Application, Context, PastService
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import ConfigError
-from yunikorn.testing import Amounts, application
-from yunikorn.testing import queue as queue_sample
+from yunikorn_policies.multifactor import LN2, Multifactor
+from yunikorn_testing import Amounts, application
+from yunikorn_testing import queue as queue_sample
 
 TOTAL: Amounts = {"vcore": 100, "memory": "100Gi"}
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import attrs
 import pytest
-from yunikorn_policies.multifactor import Multifactor
 
 from tests.core.kit import RM, Tree, configuration, document, partition, plugin_with, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Ask, Context, Node, Queue, QueueSortPolicy, Task
@@ -18,7 +17,8 @@ from yunikorn.errors import ConfigError, OptionError
 from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
-from yunikorn.testing import application
+from yunikorn_policies.multifactor import Multifactor
+from yunikorn_testing import application
 
 
 class Log(AppSortPolicy):

@@ -27,7 +27,7 @@ from tests.plugins.permit_kit import (
 from yunikorn.api import Event, EventSink, Wait
 from yunikorn.cli.main import main
 from yunikorn.interface.messages import Allocation, AllocationAsk, NodeAction, TerminationType
-from yunikorn.output.scheduling_state_reporter import SchedulingStateReporter
+from yunikorn.interface.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.resources import Resource
 
 _ = pytest.fixture(autouse=True)(clear)

@@ -32,7 +32,7 @@ from yunikorn.framework.plugin_statistics import FIRST, MethodUse, PluginStatist
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.watchdog import log_statistics
+from yunikorn_service.watchdog import log_statistics
 
 ORIGIN = "odd of test-plugin (yunikorn-test 1.0)"
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from tests.core.kit import RM
 from tests.core.test_scheduling_states import Curious
 from tests.plugins.quota_kit import HOUR, Make, leaf, lenders, text
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn import api
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
-from yunikorn.testing import application, ask
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
+from yunikorn_testing import application, ask
 
 
 def test_many_dynamic_queues_share_timers_and_cost_a_decision_nothing() -> None:

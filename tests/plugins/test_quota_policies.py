@@ -18,7 +18,7 @@ from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.resources import Resource
-from yunikorn.testing import application, ask, assert_pending_because, node
+from yunikorn_testing import application, ask, assert_pending_because, node
 
 # -- time of day --------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from yunikorn.api import (
     ReservationPolicy,
     Wait,
 )
-from yunikorn.testing import MakeScheduler, application, ask, node
+from yunikorn_testing import MakeScheduler, application, ask, node
 
 
 class Noting:

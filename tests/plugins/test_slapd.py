@@ -13,10 +13,10 @@ from typing import Any
 import attrs
 import pytest
 import trustme
-from yunikorn_plugins import ldap_client
-from yunikorn_plugins.ldap_groups import Ldap
 
 from yunikorn.api import Context
+from yunikorn_plugins import ldap_client
+from yunikorn_plugins.ldap_groups import Ldap
 
 SLAPD = shutil.which("slapd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/libexec:/usr/libexec")
 SCHEMAS = next(

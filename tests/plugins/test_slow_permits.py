@@ -11,15 +11,15 @@ import pytest
 from tests.core.kit import configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, core_with_workers
 from tests.plugins.permit_kit import PermitRM
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.api import Allocation, Node, PermitPolicy, Task, Wait
 from yunikorn.errors import ConfigError
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.scheduling.admission.policy_copies import AllocationCopy, NodeCopy
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 
 class Server(PermitPolicy):

@@ -9,17 +9,17 @@ import pytest
 
 from tests.core.kit import RM, Tree, configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, core_with_workers
-from tests.recording.collecting_listener import CollectingListener
 from tests.rest.kit import Rest
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.api import Context, Queue, Quota, QuotaPolicy
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.scheduling.admission.policy_copies import QueueCopy
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 
 class Office(QuotaPolicy):

@@ -10,15 +10,15 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, core_with_workers
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.api import AskSubmission, Submission, SubmitPolicy
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.resources import Resource
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 
 def verdict(ask: AskSubmission) -> Any:

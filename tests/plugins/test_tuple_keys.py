@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from yunikorn.api import Application, AppSortPolicy
-from yunikorn.testing import application, ask, assert_order, node
-from yunikorn.testing.cluster import Clusters
+from yunikorn_testing import application, ask, assert_order, node
+from yunikorn_testing.cluster import Clusters
 
 
 class BySize(AppSortPolicy):

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.core.kit import RM
-from tests.recording.collecting_listener import CollectingListener
 from tests.service.kit import CollectingCallback, work
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.api import (
     AdmissionPolicy,
     Allocation,
@@ -39,12 +39,12 @@ from yunikorn.clock import ManualClock, SystemClock
 from yunikorn.framework.kinds import ASKED_AGAIN
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.testing import MakeScheduler, application, ask, node, registry_with
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
+from yunikorn_testing import MakeScheduler, application, ask, node, registry_with
 
 
 class Outside:

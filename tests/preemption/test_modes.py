@@ -16,7 +16,7 @@ from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationRelease, PreemptionMode
-from yunikorn.testing import Cluster, application, ask, node
+from yunikorn_testing import Cluster, application, ask, node
 
 END, REQUEUE, SUSPEND = PreemptionMode
 ALL = tuple(PreemptionMode)

@@ -11,14 +11,14 @@ import httpx
 from tests.core.kit import RM
 from yunikorn.clock import stopwatch
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.app import rest_app
-from yunikorn.rest.endpoints import Site
-from yunikorn.rest.event_streams import EventHub
-from yunikorn.rest.profiler import Profiler
-from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.runtime.decision_store import DecisionStore
-from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.sliced_reads import STALLED, Reading
+from yunikorn_rest.app import rest_app
+from yunikorn_rest.decision_store import DecisionStore
+from yunikorn_rest.endpoints import Site
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.event_streams import EventHub
+from yunikorn_rest.profiler import Profiler
+from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 T = TypeVar("T")
 

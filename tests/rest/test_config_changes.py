@@ -13,8 +13,8 @@ from tests.core.kit import RM, configuration, document, partition, queue
 from tests.rest.steering_kit import ADMIN, OPERATOR, Steered, entries
 from yunikorn.config.load import load_config
 from yunikorn.framework.registry import Registry
-from yunikorn.rest.app import rest_app
-from yunikorn.rest.config_change_json import (
+from yunikorn_rest.app import rest_app
+from yunikorn_rest.config_change_json import (
     ConfigChange,
     ConfigRequest,
     ConfigResult,
@@ -22,8 +22,8 @@ from yunikorn.rest.config_change_json import (
     config_changes,
     with_effects,
 )
-from yunikorn.rest.log_levels import LogLevels
-from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_service.log_levels import LogLevels
 
 
 def changes(registry: Registry, old: str, new: str) -> list[ConfigChange]:

@@ -12,12 +12,12 @@ from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.rest.app import rest_app
-from yunikorn.rest.config_shapes import shape_of, to_yaml
-from yunikorn.rest.paced_work import PacedWork, WorkClock
-from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.routes.configuration_routes import read_configs
 from yunikorn.runtime.sliced_reads import read_at_once
+from yunikorn_rest.app import rest_app
+from yunikorn_rest.config_shapes import shape_of, to_yaml
+from yunikorn_rest.paced_work import PacedWork, WorkClock
+from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_rest.routes.configuration_routes import read_configs
 
 CONFIG = document(
     partition(

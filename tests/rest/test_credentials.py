@@ -9,7 +9,7 @@ import pytest
 
 from yunikorn.cli.main import main
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.rest.operator_credentials import (
+from yunikorn_rest.operator_credentials import (
     Role,
     hash_of,
     parse_credentials,

@@ -21,11 +21,11 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import PreemptionPolicy
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.output import decisions as output
-from yunikorn.output.decisions import Decision
-from yunikorn.runtime import decision_store
-from yunikorn.runtime.decision_store import DecisionStore, Wish
-from yunikorn.runtime.event_store import EventStore
+from yunikorn_rest import decision_records as output
+from yunikorn_rest import decision_store
+from yunikorn_rest.decision_records import Decision
+from yunikorn_rest.decision_store import DecisionStore, Wish
+from yunikorn_rest.event_store import EventStore
 
 _ = pytest.fixture(autouse=True)(clear)
 SOURCE = ("rm", "default")

@@ -19,15 +19,15 @@ from tests.rest.kit import Rest
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.app import rest_app
-from yunikorn.rest.endpoints import EXPLANATIONS, READINGS, Call
-from yunikorn.rest.guards import SharedPlaces, unless_gone
-from yunikorn.rest.loop_turns import LoopTurns
-from yunikorn.rest.paced_work import Pace, PacedWork
-from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_rest.app import rest_app
+from yunikorn_rest.endpoints import EXPLANATIONS, READINGS, Call
+from yunikorn_rest.guards import SharedPlaces, unless_gone
+from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_rest.paced_work import Pace, PacedWork
+from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 T = TypeVar("T")
 PATIENCE = 30.0

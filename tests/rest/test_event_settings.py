@@ -17,9 +17,9 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.event_settings import EventSettings, read_event_settings
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.decision_store import DecisionStore
-from yunikorn.runtime.event_store import EventStore
-from yunikorn.service.service_settings import EventLimits
+from yunikorn_rest.decision_store import DecisionStore
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.rest_settings import EventLimits
 
 
 @pytest.mark.parametrize(

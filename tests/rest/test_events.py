@@ -22,13 +22,13 @@ from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.rest import event_json, event_streams
-from yunikorn.rest.app import rest_app
-from yunikorn.rest.encoding import json_pieces
-from yunikorn.rest.event_json import line_of
-from yunikorn.rest.event_streams import CHUNK, CHUNKS, CLOSED, LARGE, EventHub, StreamLimits
-from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.runtime.event_store import EventStore
+from yunikorn_rest import event_json, event_streams
+from yunikorn_rest.app import rest_app
+from yunikorn_rest.encoding import json_pieces
+from yunikorn_rest.event_json import line_of
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.event_streams import CHUNK, CHUNKS, CLOSED, LARGE, EventHub, StreamLimits
+from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 PATIENCE = 30.0
 """Seconds after which a test counts as hanging."""

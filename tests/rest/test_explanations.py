@@ -13,12 +13,12 @@ from tests.core.reserving import big, cluster, reserved
 from tests.plugins.permit_kit import clear, holding
 from tests.rest.kit import Rest
 from yunikorn.api import AdmissionPolicy, Application, AppSortPolicy, Ask, Predicate, SubmitPolicy, Wait
-from yunikorn.cli.explanation_text import explanation_lines
 from yunikorn.clock import SECOND
 from yunikorn.explain.grouped import KEYS, explain_in_groups
 from yunikorn.explain.node_fit import SCANNED
 from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.runtime.sliced_reads import read_at_once
+from yunikorn_rest.commands.explanation_text import explanation_lines
 
 _ = pytest.fixture(autouse=True)(clear)
 PATH = "partition/default/application/app/explain"

@@ -33,13 +33,13 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Resource
-from yunikorn.rest import config_shapes, event_json, shapes
-from yunikorn.rest.encoding import EncodedList
-from yunikorn.rest.fields import is_shape, members_of
-from yunikorn.rest.routes import dump_routes
-from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.sampled_history import HistorySample
-from yunikorn.runtime.event_store import EventStore
+from yunikorn_rest import config_shapes, event_json, shapes
+from yunikorn_rest.encoding import EncodedList
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.fields import is_shape, members_of
+from yunikorn_rest.routes import dump_routes
+from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_rest.sampled_history import HistorySample
 
 START = 1_700_000_000 * SECOND
 A_DAY = 24 * 3600 * SECOND

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
-from yunikorn.rest.answers import Answer
-from yunikorn.rest.encoding import to_bytes
-from yunikorn.rest.request_paths import Spelling
+from yunikorn_rest.answers import Answer
+from yunikorn_rest.encoding import to_bytes
+from yunikorn_rest.request_paths import Spelling
 
 CORS = {
     "access-control-allow-origin": "*",

@@ -8,10 +8,10 @@ import pytest
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
-from yunikorn.rest import application_reader, gathering, shapes
-from yunikorn.rest.gathering import Gathering
-from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.runtime.sliced_reads import STALLED
+from yunikorn_rest import application_reader, gathering, shapes
+from yunikorn_rest.gathering import Gathering
+from yunikorn_rest.loop_turns import LoopTurns
 
 PATHS = (
     "partition/default/application/big",

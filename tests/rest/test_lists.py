@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
-from yunikorn.rest.lists import Page
+from yunikorn_rest.lists import Page
 
 T = TypeVar("T")
 

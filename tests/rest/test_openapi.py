@@ -14,8 +14,8 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
-from yunikorn.rest.endpoints import Endpoint
-from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn_rest.endpoints import Endpoint
+from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 EXAMPLES = 8
 """Number of drawn requests for each route."""

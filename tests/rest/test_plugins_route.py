@@ -11,8 +11,8 @@ from yunikorn.api import Predicate
 from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.routes.plugin_route import read_plugins, shape_of
 from yunikorn.runtime.sliced_reads import read_at_once
+from yunikorn_rest.routes.plugin_route import read_plugins, shape_of
 
 
 class Fails(Predicate):

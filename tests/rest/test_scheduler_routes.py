@@ -14,12 +14,12 @@ from tests.core.kit import RM
 from tests.rest.kit import Rest
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
-from yunikorn.rest.endpoints import Site
-from yunikorn.rest.health_check import HealthBoard, check
-from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.sampled_history import KEPT, HistorySample, SampledHistory, take_sample
-from yunikorn.rest.shapes import Health
 from yunikorn.runtime.sliced_reads import read_at_once
+from yunikorn_rest.endpoints import Site
+from yunikorn_rest.health_check import HealthBoard, check
+from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_rest.sampled_history import KEPT, HistorySample, SampledHistory, take_sample
+from yunikorn_rest.shapes import Health
 
 NAMES = [
     "Scheduling errors",

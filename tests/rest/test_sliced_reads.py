@@ -21,17 +21,17 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest import shapes
-from yunikorn.rest.answers import RequestRefused
-from yunikorn.rest.endpoints import Call, Site
-from yunikorn.rest.gathering import MOST, Gathering
-from yunikorn.rest.lists import Page
-from yunikorn.rest.lookup import find_partition
-from yunikorn.rest.node_reader import read_node
-from yunikorn.rest.routes.partition_routes import read_partitions
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices, read_at_once
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
+from yunikorn_rest import shapes
+from yunikorn_rest.answers import RequestRefused
+from yunikorn_rest.endpoints import Call, Site
+from yunikorn_rest.gathering import MOST, Gathering
+from yunikorn_rest.lists import Page
+from yunikorn_rest.lookup import find_partition
+from yunikorn_rest.node_reader import read_node
+from yunikorn_rest.routes.partition_routes import read_partitions
 
 
 def counting(steps: int) -> Iterator[int]:

@@ -13,10 +13,10 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from tests.rest.steering_kit import ADMIN, OPERATOR, TOKENS, VIEWER, Steered, entries
-from yunikorn.rest.audit import Audit
-from yunikorn.rest.operator_actions import Change
-from yunikorn.rest.route_access import Caller
-from yunikorn.rest.throttle import BURST, PERIOD
+from yunikorn_rest.audit import Audit
+from yunikorn_rest.operator_actions import Change
+from yunikorn_rest.route_access import Caller
+from yunikorn_rest.throttle import BURST, PERIOD
 
 CONFIG = configuration(
     queue("a"),

@@ -15,9 +15,9 @@ from tests.plugins.permit_kit import Gate, clear
 from tests.rest.kit import Rest
 from yunikorn.api import Ask, Node, Predicate
 from yunikorn.clock import SECOND
-from yunikorn.metrics.core_figures import read_figures
 from yunikorn.model.attempt_log import MOST
 from yunikorn.runtime.sliced_reads import read_at_once
+from yunikorn_rest.metrics.core_figures import read_figures
 
 _ = pytest.fixture(autouse=True)(clear)
 PATH = "partition/default/application/app"

@@ -21,10 +21,10 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.grpc_server import Server
-from yunikorn.service.service_settings import ServerSettings
-from yunikorn.wire import v0_11
-from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service.grpc_server import Server
+from yunikorn_service.service_settings import ServerSettings
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 HERE = "127.0.0.1:0"
 

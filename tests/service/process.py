@@ -19,8 +19,8 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.wire import v0_11
-from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 
 class Service:

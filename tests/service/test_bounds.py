@@ -24,9 +24,9 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
-from yunikorn.service.server_layouts import entries_of, pieces
-from yunikorn.service.service_settings import Patience, ServerSettings, ServiceLimits
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service.server_layouts import entries_of, pieces
+from yunikorn_service.service_settings import Patience, ServerSettings, ServiceLimits
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

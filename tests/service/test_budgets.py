@@ -22,10 +22,10 @@ from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service import demo, service
-from yunikorn.service.config_files import ConfigFiles
-from yunikorn.service.service_settings import Budget, ServerSettings
-from yunikorn.service.watchdog import Budgets
+from yunikorn_service import demo, service
+from yunikorn_service.config_files import ConfigFiles
+from yunikorn_service.service_settings import Budget, ServerSettings
+from yunikorn_service.watchdog import Budgets
 
 ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
 
@@ -241,7 +241,7 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
     config = tmp_path / "demo.yaml"
     config.write_text(f"{demo.CONFIG}    predicates: [tarpit]\n", "utf-8")
     settings = ServerSettings(budget=Budget(call=0.0, interval=0.001, samples=10**9))
-    options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
+    options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, demo=True)
     assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
     reported = [one for one in caplog.records if one.name == "yunikorn.plugins"]
     assert [one.levelname for one in reported] == ["ERROR", "WARNING"]

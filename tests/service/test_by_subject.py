@@ -8,8 +8,8 @@ from tests.service.harness import ServiceHarness, Stream, serve
 from tests.service.kit import work
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
-from yunikorn.wire import current
-from yunikorn.wire.protocol import (
+from yunikorn_service.wire import current
+from yunikorn_service.wire.protocol import (
     SCHEDULER,
     UPDATE_ALLOCATION,
     UPDATE_APPLICATION,

@@ -17,10 +17,10 @@ from tests.service.kit import CONFIG, work
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.service.service_settings import Patience, ServerSettings, ServiceLimits
-from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.generated import si_v0_11_pb2 as si
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, path
+from yunikorn_service.service_settings import Patience, ServerSettings, ServiceLimits
+from yunikorn_service.wire.generated import callbacks_pb2 as wire
+from yunikorn_service.wire.generated import si_v0_11_pb2 as si
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, path
 
 Code = grpc.StatusCode
 IMPATIENT = ServerSettings(HERE, patience=Patience(callback=0.02, silence=3600.0))

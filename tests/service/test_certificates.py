@@ -25,8 +25,8 @@ from tests.service.process import Service, Start
 from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.service.certificates import Handshakes, ServerCertificates
-from yunikorn.service.service_settings import ServerSettings, ServerTls
+from yunikorn_service.certificates import Handshakes, ServerCertificates
+from yunikorn_service.service_settings import ServerSettings, ServerTls
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 

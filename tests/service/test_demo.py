@@ -21,9 +21,9 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service import demo, service
-from yunikorn.service.config_files import ConfigFiles
-from yunikorn.service.service_settings import ServerSettings
+from yunikorn_service import demo, service
+from yunikorn_service.config_files import ConfigFiles
+from yunikorn_service.service_settings import ServerSettings
 
 
 def test_demo_configuration_has_no_problems(registry: Registry) -> None:
@@ -83,7 +83,7 @@ def test_failed_core_ends_the_service_with_its_own_status(
             return super().apply(command)
 
     monkeypatch.setattr(service, "Scheduler", Buggy)
-    options = service.ServiceOptions(ConfigFiles([]), ServerSettings(), None, demo=True)
+    options = service.ServiceOptions(ConfigFiles([]), ServerSettings(), demo=True)
     assert service.serve(options, registry, lambda _: None) == 70
     assert "the core has failed: ArithmeticError: the accounting is wrong" in caplog.text
 

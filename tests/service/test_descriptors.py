@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.service.process import Start
-from yunikorn.service.descriptors import raise_descriptor_limit
+from yunikorn_service.descriptors import raise_descriptor_limit
 
 resource: Any = pytest.importorskip("resource")
 

@@ -11,7 +11,7 @@ from tests.service.harness import Ended, ServiceHarness, serve
 from tests.service.test_callbacks import connect
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.service.logs import logging_to
+from yunikorn_service.logs import logging_to
 
 HOSTILE = "rm\n2026-01-01T00:00:00Z CRITICAL core: forged\x1b[2J\r\u2028\u202e"
 ESCAPED = "rm\\n2026-01-01T00:00:00Z CRITICAL core: forged\\x1b[2J\\r\\u2028\\u202e"

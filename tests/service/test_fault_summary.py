@@ -12,7 +12,7 @@ import pytest
 from yunikorn.api import Context
 from yunikorn.cli.main import main
 from yunikorn.framework.plugin_failures import PluginFailures
-from yunikorn.service.logs import logging_to, parse_levels
+from yunikorn_service.logs import logging_to, parse_levels
 
 
 def run_of(*operations: tuple[str, str, int], ends: bool = True) -> str:

@@ -19,8 +19,8 @@ from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import configurations, scheduler
 from yunikorn.interface.configurations import Configurations
-from yunikorn.service.server_layouts import LARGE
-from yunikorn.wire.generated import si_v0_11_pb2 as si
+from yunikorn_service.server_layouts import LARGE
+from yunikorn_service.wire.generated import si_v0_11_pb2 as si
 
 OPEN = Configurations({"": CONFIG}, allow_rm_config=True)
 PADDING = f"# {'x' * LARGE}\n"

@@ -15,12 +15,12 @@ from tests.service.kit import PATIENCE, work
 from tests.service.test_server import health_of
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.service import grpc_server, server_layouts
-from yunikorn.service.server_layouts import ONE_STREAM
-from yunikorn.wire import callbacks, v0_11
-from yunikorn.wire.codec import Decoder
-from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service import grpc_server, server_layouts
+from yunikorn_service.server_layouts import ONE_STREAM
+from yunikorn_service.wire import callbacks, v0_11
+from yunikorn_service.wire.codec import Decoder
+from yunikorn_service.wire.generated import callbacks_pb2 as wire
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 
 class SlowDecoding:

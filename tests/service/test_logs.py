@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from yunikorn.errors import UsageError
-from yunikorn.service.logs import AreaLevels, logging_to, parse_levels
+from yunikorn_service.logs import AreaLevels, logging_to, parse_levels
 
 
 def logged(levels: tuple[str, ...], format_: str = "text") -> str:

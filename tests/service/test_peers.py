@@ -17,10 +17,10 @@ from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.service_settings import ServerSettings, ServerTls
-from yunikorn.wire import v0_11
-from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service.service_settings import ServerSettings, ServerTls
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.generated import callbacks_pb2 as wire
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

@@ -23,8 +23,8 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.resources import Resource
-from yunikorn.wire import v0_11
-from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 BIGGER = configuration({"name": "a"}, {"name": "b"})
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -17,11 +17,11 @@ from tests.service.kit import PATIENCE
 from tests.service.process import Shim, Start
 from yunikorn.errors import ConfigError, Problem
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.call_endings import refusal_of
-from yunikorn.wire import v0_11
-from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.generated import si_v0_11_pb2 as si
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, path
+from yunikorn_service.call_endings import refusal_of
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.generated import callbacks_pb2 as wire
+from yunikorn_service.wire.generated import si_v0_11_pb2 as si
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, path
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 SECRETS = """\

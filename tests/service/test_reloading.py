@@ -15,7 +15,7 @@ from tests.service.kit import work
 from yunikorn.api import Ask, Context, Node, Predicate
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.service.config_files import ConfigFiles, FileWatch, LoadedConfigurations, Reloading
+from yunikorn_service.config_files import ConfigFiles, FileWatch, LoadedConfigurations, Reloading
 
 SMALL = configuration({"name": "a"})
 BIGGER = configuration({"name": "a"}, {"name": "b"})

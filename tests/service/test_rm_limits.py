@@ -30,7 +30,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.resources import Resource
-from yunikorn.service.service_settings import RMLimits, ServerSettings, ServiceLimits
+from yunikorn_service.service_settings import RMLimits, ServerSettings, ServiceLimits
 
 ONE = Resource(vcore=1)
 

@@ -24,12 +24,12 @@ from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.address import HostAddress
-from yunikorn.service.call_endings import CallRefusal
-from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.service_settings import Patience, ServerSettings, ServerTls
-from yunikorn.wire import v0_11
-from yunikorn.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
+from yunikorn_service.address import HostAddress
+from yunikorn_service.call_endings import CallRefusal
+from yunikorn_service.certificates import ServerCertificates
+from yunikorn_service.service_settings import Patience, ServerSettings, ServerTls
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
 
 Code = grpc.StatusCode
 

@@ -13,8 +13,8 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
-from yunikorn.service import registrations
-from yunikorn.service.service_settings import Patience, ServerSettings
+from yunikorn_service import registrations
+from yunikorn_service.service_settings import Patience, ServerSettings
 
 Code = grpc.StatusCode
 

@@ -10,7 +10,7 @@ import grpc.aio
 from tests.service.harness import HERE, ServiceHarness, serve
 from tests.service.kit import work
 from yunikorn.framework.registry import Registry
-from yunikorn.service.service_settings import Patience, ServerSettings
+from yunikorn_service.service_settings import Patience, ServerSettings
 
 PROBE = b"\0\0\x08\x06" + bytes(5)
 """Header of a PING frame of HTTP/2 that is no answer."""

@@ -1,6 +1,6 @@
 """A signal that arrives twice counts once; a second one later stops at once."""
 
-from yunikorn.service.stop_signals import ECHO, StopSignals
+from yunikorn_service.stop_signals import ECHO, StopSignals
 
 
 def test_duplicate_delivery_of_a_signal_counts_once() -> None:

@@ -20,11 +20,11 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.call_endings import OPEN_FILES, CallRefusal
-from yunikorn.service.service_settings import Patience, ServerSettings
-from yunikorn.wire import v0_11
-from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.protocol import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
+from yunikorn_service.call_endings import OPEN_FILES, CallRefusal
+from yunikorn_service.service_settings import Patience, ServerSettings
+from yunikorn_service.wire import v0_11
+from yunikorn_service.wire.generated import callbacks_pb2 as wire
+from yunikorn_service.wire.protocol import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 MALFORMED = b"\xff\xff\xff"

@@ -16,8 +16,8 @@ from tests.service.harness import ServiceHarness, serve
 from tests.service.process import Service, Shim, Start
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.service.address import SocketLock
-from yunikorn.service.service_settings import ServerSettings
+from yunikorn_service.address import SocketLock
+from yunikorn_service.service_settings import ServerSettings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
 

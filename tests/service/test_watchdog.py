@@ -15,7 +15,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.watchdog import Watchdog
+from yunikorn_service.watchdog import Watchdog
 
 HANGING, RELEASE = threading.Event(), threading.Event()
 

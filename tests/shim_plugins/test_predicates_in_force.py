@@ -9,17 +9,17 @@ import attrs
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, plugin_with, queue, with_plugins
-from tests.recording.collecting_listener import CollectingListener
+from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn import api
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recording_reader import read_recording
-from yunikorn.recording.recording_scheduler import RecordingScheduler
-from yunikorn.recording.recording_writer import RecordingWriter
-from yunikorn.recording.replayer import Replay
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 
 
 class Refusing(api.Predicate):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.testing.test_contract_violations import broken_promises, odd
 from yunikorn.api import AdmissionPolicy, PermitPolicy, PlacementRule, Refused, SubmitPolicy, Wait
-from yunikorn.testing import submission
+from yunikorn_testing import submission
 
 
 @pytest.mark.parametrize(

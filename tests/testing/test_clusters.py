@@ -8,7 +8,7 @@ import pytest
 
 from yunikorn.api import Application, AppSortPolicy
 from yunikorn.errors import ConfigError
-from yunikorn.testing import (
+from yunikorn_testing import (
     Clusters,
     MakeScheduler,
     Placement,

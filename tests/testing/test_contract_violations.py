@@ -39,7 +39,7 @@ from yunikorn.api import (
     SubmitPolicy,
     UserGroupResolver,
 )
-from yunikorn.testing import (
+from yunikorn_testing import (
     AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,

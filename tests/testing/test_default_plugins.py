@@ -10,6 +10,8 @@ from typing import Any
 
 import attrs
 import pytest
+
+from yunikorn.framework.registry import Registry
 from yunikorn_plugins import ldap_client
 from yunikorn_plugins.admission_policies import AdmissionWindow
 from yunikorn_plugins.anti_affinity import AntiAffinity
@@ -25,9 +27,7 @@ from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
 from yunikorn_policies import app_sort, multifactor, node_sort, preemption, queue_sort, reservations
-
-from yunikorn.framework.registry import Registry
-from yunikorn.testing import (
+from yunikorn_testing import (
     AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,
@@ -46,7 +46,7 @@ from yunikorn.testing import (
     ask,
     node,
 )
-from yunikorn.testing.samples import AskSample, NodeSample
+from yunikorn_testing.samples import AskSample, NodeSample
 
 SELECTOR = "yunikorn.apache.org/node-selector"
 TOLERATIONS = "yunikorn.apache.org/tolerations"

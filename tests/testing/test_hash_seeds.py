@@ -17,7 +17,7 @@ import pytest
 from yunikorn.api import (
     AppSortPolicy, NodeSortPolicy, PlacementRule, Predicate, QueueSortPolicy, UserGroupResolver
 )
-from yunikorn.testing import (
+from yunikorn_testing import (
     AppSortPolicyContract, NodeSortPolicyContract, PlacementRuleContract, PredicateContract,
     QueueSortPolicyContract, UserGroupResolverContract
 )
@@ -98,7 +98,7 @@ def run(run_python: Run, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
 
     def run(source: str, *more: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_mine.py").write_text(source, "utf-8")
-        settings = ["-q", "-k", "hash_seed", "-W", "error", "-p", "yunikorn.pytest_plugin"]
+        settings = ["-q", "-k", "hash_seed", "-W", "error", "-p", "yunikorn_testing.pytest_plugin"]
         return run_python("-m", "pytest", *settings, *more, cwd=tmp_path)
 
     return run
@@ -132,7 +132,7 @@ def test_settings_of_a_run_apply_to_its_processes(
     settings = f"[pytest]\npythonpath = {folder}\naddopts = --import-mode=importlib --maxfail=1\n"
     (tmp_path / "pytest.ini").write_text(settings, "utf-8")
     done = run(
-        "from mine import Sound\nfrom yunikorn.testing import AppSortPolicyContract\n"
+        "from mine import Sound\nfrom yunikorn_testing import AppSortPolicyContract\n"
         "class TestSound(AppSortPolicyContract):\n    policy = Sound()\n"
     )
     assert done.returncode == 0, done.stdout + done.stderr

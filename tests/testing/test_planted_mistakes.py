@@ -36,7 +36,7 @@ from yunikorn.api import (
     UserGroupResolver,
     Wait,
 )
-from yunikorn.testing import EventSinkContract
+from yunikorn_testing import EventSinkContract
 
 SEEN_APPS: dict[str, int] = {}
 

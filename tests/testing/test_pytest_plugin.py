@@ -12,7 +12,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SOUND = '''
 from yunikorn.api import Node, NodeSortPolicy
-from yunikorn.testing import (
+from yunikorn_testing import (
     MakeScheduler, NodeSortPolicyContract, application, ask, assert_placed, node
 )
 
@@ -49,7 +49,7 @@ def run(run_python: Run, tmp_path: Path) -> Callable[[str], subprocess.Completed
         (tmp_path / "test_mine.py").write_text(source, "utf-8")
         settings = ["-q", "-p", "no:cacheprovider", "-W", "error"]
         # An installed package is loaded by its entry point, and loading it twice is harmless.
-        return run_python("-m", "pytest", *settings, "-p", "yunikorn.pytest_plugin", cwd=tmp_path)
+        return run_python("-m", "pytest", *settings, "-p", "yunikorn_testing.pytest_plugin", cwd=tmp_path)
 
     return run
 
@@ -77,16 +77,16 @@ def test_wrong_plugin_is_found_by_its_contract_and_by_the_fixture(
 
 def test_plugin_imports_little(run_python: Run) -> None:
     code = (
-        "import sys, pytest; before = set(sys.modules); import yunikorn.pytest_plugin\n"
+        "import sys, pytest; before = set(sys.modules); import yunikorn_testing.pytest_plugin\n"
         "print(sorted(name for name in set(sys.modules) - before if name.startswith('yunikorn')))"
     )
     done = run_python("-c", code)
-    assert done.stdout.strip() == "['yunikorn', 'yunikorn.pytest_plugin']"
+    assert done.stdout.strip() == "['yunikorn', 'yunikorn_testing.pytest_plugin']"
 
 
 def test_missing_pytest_is_reported_with_what_to_install(run_python: Run) -> None:
-    done = run_python("-c", "import sys; sys.modules['pytest'] = None; import yunikorn.testing")
+    done = run_python("-c", "import sys; sys.modules['pytest'] = None; import yunikorn_testing")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: yunikorn.testing needs pytest, which is not installed: pip install 'yunikorn[testing]'"
+        "ImportError: yunikorn_testing needs pytest, which is not installed: pip install 'yunikorn[testing]'"
     )

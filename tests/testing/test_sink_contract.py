@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from tests.testing.test_contract_violations import broken_promises
 from yunikorn.api import Context, Event, EventSink
-from yunikorn.testing import EventSinkContract
-from yunikorn.testing.answers_contract import DIFFERENT
+from yunikorn_testing import EventSinkContract
+from yunikorn_testing.answers_contract import DIFFERENT
 
 
 class MadeEarly(EventSink):

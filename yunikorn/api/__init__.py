@@ -12,6 +12,8 @@ Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 19
 """
 
 from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
+from yunikorn.api.command_line import Command
+from yunikorn.api.doors import Door, RunningCore, Service
 from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate, Where
 from yunikorn.api.permit_policy import PermitPolicy
@@ -52,7 +54,9 @@ __all__ = [
     "Ask",
     "AskClass",
     "AskSubmission",
+    "Command",
     "Context",
+    "Door",
     "Event",
     "EventSink",
     "Node",
@@ -73,6 +77,8 @@ __all__ = [
     "ReservationPolicy",
     "Resource",
     "ResourceManager",
+    "RunningCore",
+    "Service",
     "Submission",
     "SubmitPolicy",
     "Task",

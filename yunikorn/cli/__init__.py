@@ -1,1 +1,1 @@
-"""The command line: one module per command, imported only when the command is called."""
+"""The command line, which finds the commands of all packages and imports them when they are called."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import io
 import os
 import sys
@@ -25,10 +24,13 @@ from typing import Any
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.offered_commands import made_command, not_loaded, offered_commands
 from yunikorn.cli.once import refuse_repeated
 from yunikorn.cli.output import is_wrapped, with_results_only
 from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
-from yunikorn.errors import YunikornError
+from yunikorn.errors import YunikornError, printable
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DEFAULT_SECTIONS
+from yunikorn.framework.defaults import import_default
 from yunikorn.framework.plugin_threads import end_in_time
 from yunikorn.text import suggest
 
@@ -61,59 +63,6 @@ COMPLETION = "_YUNIKORN_COMPLETE"
 OWN_PROCESS = object()
 """Context object for commands whose process is the command line, not a program that calls `main`."""
 
-SECTIONS = {
-    "Simulation and replay": {
-        "simulate": "Run a workload on a virtual clock and report what was scheduled.",
-        "workload": "Generate a workload from named distributions and a seed.",
-        "compare": "Run a workload under several configurations, side by side.",
-        "size": "Find the smallest cluster on which a workload meets targets.",
-        "replay": "Replay a recording, real or written by hand, in a new core.",
-    },
-    "Configurations and plugins": {
-        "validate": "Check queues.yaml files and list all problems.",
-        "diff": "Show what differs between two configurations.",
-        "place": "Show the queue and the placement rule of an application.",
-        "plugins": "List the installed plugins, their options, and broken plugins.",
-        "completion": "Print the completion script of bash, zsh or fish.",
-        "schema": "Print the JSON Schema of queues.yaml, or its reference.",
-        "states": "Print the state machines as Mermaid diagrams.",
-    },
-    "Service": {
-        "serve": "Serve resource managers over gRPC, and the state over REST.",
-        "kubernetes": "Schedule the pods of a Kubernetes cluster.",
-        "token": "Make a token for an operator who changes things over REST.",
-        "admission": "Prepare the pods of a Kubernetes cluster for the scheduler.",
-    },
-    "Look into a running scheduler": {
-        "top": "Show queues, nodes or apps, refreshed on the terminal.",
-        "get": "List queues, apps, nodes, users or events.",
-        "describe": "Describe one app, queue or node.",
-        "explain": "Explain why the requests of an application wait.",
-        "decisions": "Show the latest decisions about an app, queue or node.",
-        "events": "Show events, also as they occur.",
-        "dump": "Write the whole state, for a report of a problem.",
-    },
-    "Change a running scheduler": {
-        "stop": "Stop queues, or a whole partition.",
-        "start": "Start queues or a partition that were stopped.",
-        "drain": "Keep new tasks off nodes.",
-        "undrain": "Let drained nodes get tasks again.",
-        "fail": "Fail applications.",
-        "config": "Print the configuration in use, to edit it.",
-        "apply": "Use a queues.yaml, after showing what it changes.",
-        "log-level": "Show or set log levels.",
-        "whoami": "Show name and role of the token in use.",
-    },
-}
-"""Sections of `--help`: help lines by command, kept here so that `--help` imports no command."""
-COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
-"""Help lines of all commands."""
-TOGETHER = {
-    **dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "operator_calls"),
-    **dict.fromkeys(("config", "apply"), "configuration"),
-}
-"""Modules of commands that share one, in which each command has its own name."""
-
 
 class CommandError(click.ClickException):
     """An error of ours on the command line: `Error: TEXT`, exit status 2."""
@@ -126,37 +75,52 @@ class ReaderLeft(Exception):
 
 
 class LazyGroup(click.Group):
-    """Group whose commands are imported when called: `yunikorn.cli.NAME:command`, or as `TOGETHER` says."""
+    """Group whose commands are imported when called; those of other packages come after the default ones."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names, in the order of `SECTIONS`."""
-        return list(COMMANDS)
+        """Return all names, in the order of `--help`."""
+        return [*DEFAULT_COMMANDS, *(offer.name for offer in offered_commands(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of that name; None if there is none."""
-        if cmd_name not in COMMANDS:
-            return None
         if ctx.obj is OWN_PROCESS:
             # Nothing that an import makes is garbage, and looking for some takes a tenth of its time.
             gc.disable()
-        module = TOGETHER.get(cmd_name, cmd_name.replace("-", "_"))
-        name = cmd_name if cmd_name in TOGETHER else "command"
-        command = getattr(importlib.import_module(f"yunikorn.cli.{module}"), name)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"yunikorn.cli.{module}.{name} is not a click command")
+        command = self._import(ctx, cmd_name)
         if ctx.obj is OWN_PROCESS:
             settle_collector()
-        if command.callback is not None and not is_wrapped(command.callback):
+        if command is not None and command.callback is not None and not is_wrapped(command.callback):
             command.callback = with_results_only(command.callback)
             refuse_repeated(command)
         return command
 
+    def _import(self, ctx: click.Context, name: str) -> click.Command | None:
+        found = DEFAULT_COMMANDS.get(name)
+        if found is not None:
+            command: object = getattr(import_default(found.place), found.attribute)
+        else:
+            offer = next((offer for offer in offered_commands(ctx) if offer.name == name), None)
+            if offer is None:
+                return None
+            command = made_command(offer)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{name} is not a click command")
+        return command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their help lines, by section, without importing the commands."""
-        widest = max(map(len, COMMANDS))
-        for title, commands in SECTIONS.items():
+        """List the commands with their help lines, by section, without importing the default commands."""
+        sections = {
+            title: [(name, found.line) for name, found in commands.items()]
+            for title, commands in DEFAULT_SECTIONS.items()
+        }
+        for offer in offered_commands(ctx):
+            sections.setdefault(printable(offer.cls.section), []).append(
+                (offer.name, printable(offer.cls.line))
+            )
+        widest = max(len(name) for commands in sections.values() for name, _ in commands)
+        for title, commands in sections.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), line) for name, line in commands.items()])
+                formatter.write_dl([(name.ljust(widest), line) for name, line in commands])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of ours becomes a message."""
@@ -171,9 +135,10 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` call; raises `click.UsageError` with a suggestion."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
             ctx.fail(
-                f"no command is called '{args[0]}'{suggest(args[0], COMMANDS)}; known: {', '.join(COMMANDS)}"
+                f"no command is called '{args[0]}'{suggest(args[0], known)}; known: {', '.join(known)}"
+                f"{not_loaded(ctx)}"
             )
         return super().resolve_command(ctx, args)
 

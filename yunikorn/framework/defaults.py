@@ -1,4 +1,4 @@
-"""Modules of the default plugins; the core loads them by name and never imports them.
+"""Modules of the default plugins and their packages; the core loads them by name and never imports them.
 
 Their order is fixed here. They need no entry points, so they work in a checkout without installation. In a
 checkout they are in two source roots, `plugins/` and `policies/`, beside this package; once installed, all
@@ -33,6 +33,9 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_plugins.admission_policies": ("admission",),
     "yunikorn_plugins.quota_policies": ("quota",),
     "yunikorn_plugins.permit_policies": ("permit",),
+    "yunikorn_service.grpc_door": ("door",),
+    "yunikorn_rest.rest_door": ("door",),
+    "yunikorn_service.recording_door": ("door",),
     "yunikorn_kubernetes.predicates.taints": ("predicate",),
     "yunikorn_kubernetes.predicates.node_name": ("predicate",),
     "yunikorn_kubernetes.predicates.node_affinity": ("predicate",),
@@ -46,16 +49,21 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
 }
 """Modules of the default plugins in their order, each with the kinds of its plugins."""
 SOURCE_ROOTS = {
+    "yunikorn_commands": "plugins",
     "yunikorn_kubernetes": "plugins",
+    "yunikorn_lab": "plugins",
     "yunikorn_plugins": "plugins",
+    "yunikorn_rest": "plugins",
+    "yunikorn_service": "plugins",
+    "yunikorn_testing": "plugins",
     "yunikorn_policies": "policies",
 }
 
 
 def import_default(module: str) -> ModuleType:
-    """Import the module of a default plugin; exceptions of the import propagate.
+    """Import a module of a default package; exceptions of the import propagate.
 
-    In a checkout the plugin's source root is first put on the import path. Hence `python -m yunikorn` and
+    In a checkout the package's source root is first put on the import path. Hence `python -m yunikorn` and
     `import yunikorn` need no preparation, and the default plugins are those of the same checkout even where
     another version is installed.
     """

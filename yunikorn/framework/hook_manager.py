@@ -17,7 +17,7 @@ from typing import Any
 import pluggy
 
 from yunikorn.api import Plugin
-from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, PluginKind
 
 _VALUES = (str, int, tuple, dict, ModuleType)
 """Types of values of a module that are no functions."""
@@ -38,7 +38,7 @@ def _specification(kind: PluginKind) -> Callable[[], list[type[Plugin]]]:
     return _hookspec(hook)
 
 
-HOOKS = type("Hooks", (), {kind.hook: _specification(kind) for kind in KINDS})
+HOOKS = type("Hooks", (), {kind.hook: _specification(kind) for kind in ALL_KINDS})
 
 
 class HookManager(pluggy.PluginManager):

@@ -7,6 +7,7 @@ import re
 import attrs
 
 from yunikorn import api
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS
 
 
 @attrs.frozen
@@ -21,6 +22,8 @@ class NameForm:
 ANY_NAME = NameForm(re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"), "letters, digits, '-', '_' and '.'")
 RULE_NAME = NameForm(re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"), "a letter, then letters, digits and '_'")
 """Syntax of rule names, from YuniKorn's documentation of placement rules."""
+WORD = NameForm(re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"), "lower-case letters, digits and single '-'")
+"""Syntax of words of the command line."""
 
 
 @attrs.frozen
@@ -54,6 +57,8 @@ class PluginKind:
     ignore_case: bool = False
     """True if names are compared without regard to case; see `docs/decisions/archive/0005`."""
     name_form: NameForm = ANY_NAME
+    coroutines: tuple[str, ...] = ()
+    """Methods that are `async`; all others must not be."""
 
     def normal(self, name: str) -> str:
         """Return `name` in the form in which names of this kind are compared."""
@@ -273,6 +278,42 @@ KINDS = (
     RESERVATION,
     PERMIT,
 )
+"""Kinds of policies, which configurations name."""
+COMMAND = PluginKind(
+    id="command",
+    title="command",
+    hook="yunikorn_commands",
+    offers="sub-commands of the command line",
+    named_by="no configuration: the command line calls it, as `yunikorn NAME`.",
+    calls="`command()` when the command is called.",
+    base=api.Command,
+    method="command",
+    arguments=(),
+    core_names=tuple(DEFAULT_COMMANDS),
+    name_form=WORD,
+)
+DOOR = PluginKind(
+    id="door",
+    title="door",
+    hook="yunikorn_doors",
+    offers="parts of a service through which people and programs reach its core",
+    named_by=(
+        "no configuration: `yunikorn serve --NAME` and `yunikorn kubernetes --NAME` open the door, and "
+        "`--NAME-OPTION VALUE` sets an option."
+    ),
+    calls=(
+        "`start(service)` when the service starts and `stop()` when it ends. A door may also have "
+        "`reload()`, for SIGHUP, and `unready()`, for readiness probes."
+    ),
+    base=api.Door,
+    method="start",
+    arguments=("service",),
+    in_properties=True,
+    name_form=WORD,
+    coroutines=("start", "stop", "reload"),
+)
+ALL_KINDS = (*KINDS, COMMAND, DOOR)
+"""Kinds of policies, and of what a package adds around the core."""
 ASKED_AGAIN = (
     APP_SORT,
     QUEUE_SORT,

@@ -292,6 +292,10 @@ def _refuse_async(kind: PluginKind, cls: Any) -> None:
         method = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
         code = getattr(method, "__code__", None)
         flags = code.co_flags if isinstance(code, types.CodeType) else 0
+        if name in kind.coroutines:
+            if code is not None and not flags & inspect.CO_COROUTINE:
+                raise InvalidOffer(f"{cls.__qualname__}.{name} is not async; write async def {name}")
+            continue
         for flag, text in _NO_ANSWER.items():
             if flags & flag:
                 raise InvalidOffer(f"{cls.__qualname__}.{name} is {text}; write a plain method")

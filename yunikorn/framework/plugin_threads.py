@@ -20,6 +20,7 @@ GRACE = 2.0
 _LIBRARY = tuple(
     os.path.join(path, "") for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))
 )
+_OWN = ("yunikorn.", "yunikorn_commands.", "yunikorn_lab.", "yunikorn_rest.", "yunikorn_service.")
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -43,7 +44,7 @@ def _outermost_first(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _is_foreign(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
-    if file.startswith("<") or str(frame.f_globals.get("__name__")).startswith("yunikorn."):
+    if file.startswith("<") or str(frame.f_globals.get("__name__")).startswith(_OWN):
         return False
     return not file.startswith(_LIBRARY) or any(name in file for name in _PACKAGES)
 

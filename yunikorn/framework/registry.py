@@ -26,7 +26,7 @@ from yunikorn.framework.creation import create
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, PendingDefaults, import_default
 from yunikorn.framework.hook_manager import plugin_manager
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
-from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, KINDS, PluginKind
 from yunikorn.framework.nested_policies import NestedOptions
 from yunikorn.framework.offers import (
     Broken,
@@ -176,7 +176,7 @@ class Registry:
         self._broken.append(Broken(name, distribution, version, " ".join(reason.split())))
 
     def _check_hooks(self, plugin: object) -> None:
-        known = [kind.hook for kind in KINDS]
+        known = [kind.hook for kind in ALL_KINDS]
         callers = self._pm.get_hookcallers(plugin) or []
         for caller in callers:
             if not caller.has_spec():
@@ -196,7 +196,7 @@ class Registry:
         self, plugin: object, name: str, distribution: str, version: str, checked: bool
     ) -> list[Offer]:
         offers: list[Offer] = []
-        for kind in KINDS:
+        for kind in ALL_KINDS:
             for impl in getattr(self._pm.hook, kind.hook).get_hookimpls():
                 if impl.plugin is plugin:
                     for cls in _classes(kind, impl.function()):

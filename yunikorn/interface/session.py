@@ -35,10 +35,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.rm_partitions import RMPartitions
+from yunikorn.interface.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, EventReceiver, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
-from yunikorn.output.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION, STOPPED

@@ -3,7 +3,7 @@
 One thread owns the core and takes its work from a bounded inbox. In each step the thread sets the core's
 clock to the current time, fires the timers that are due, runs the entries taken from the inbox, and makes a
 batch of decisions. The clock does not advance during a step. A recording of the steps (see
-`yunikorn.recording.recording_scheduler`) therefore suffices to reproduce every decision.
+`yunikorn_service.recording.recording_scheduler`) therefore suffices to reproduce every decision.
 
 The inbox is bounded, ordered, and open until it is closed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from yunikorn_ageing import Ageing
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     AppSortPolicyContract,
     Cluster,
     MakeScheduler,

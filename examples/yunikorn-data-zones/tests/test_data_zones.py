@@ -10,7 +10,7 @@ import pytest
 import yunikorn_data_zones
 from yunikorn_data_zones import CopySlots, DataZones
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     AskSample,
     MakeScheduler,
     PermitPolicyContract,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yunikorn_decayed_share import DecayedShare
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     Cluster,
     MakeScheduler,
     QueueSortPolicyContract,

@@ -7,7 +7,7 @@ import json
 import pytest
 from yunikorn_gpu_packing import GpuPacking, Task
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     Cluster,
     MakeScheduler,
     NodeSortPolicyContract,

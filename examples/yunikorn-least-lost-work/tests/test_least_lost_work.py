@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from yunikorn_least_lost_work import LeastLostWork
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     Cluster,
     MakeScheduler,
     PreemptionPolicyContract,

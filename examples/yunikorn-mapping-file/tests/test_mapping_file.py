@@ -11,7 +11,7 @@ from yunikorn_mapping_file import MappingFile
 from yunikorn_mapping_file.mapping import read_mappings
 
 from yunikorn.errors import ConfigError
-from yunikorn.testing import (
+from yunikorn_testing import (
     Clusters,
     MakeScheduler,
     PlacementRuleContract,

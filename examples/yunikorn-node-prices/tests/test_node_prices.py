@@ -7,7 +7,7 @@ import json
 import pytest
 from yunikorn_node_prices import NodePrices
 
-from yunikorn.testing import MakeScheduler, NodeSortPolicyContract, application, ask, assert_node_order, node
+from yunikorn_testing import MakeScheduler, NodeSortPolicyContract, application, ask, assert_node_order, node
 
 
 class TestNodePrices(NodeSortPolicyContract):

@@ -6,7 +6,7 @@ import json
 
 from yunikorn_priority_caps import PriorityCaps
 
-from yunikorn.testing import (
+from yunikorn_testing import (
     MakeScheduler,
     SubmitPolicyContract,
     application,

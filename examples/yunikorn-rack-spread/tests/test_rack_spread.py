@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from yunikorn_rack_spread import Limits, RackSpread, read_limits
 
 from yunikorn.api import Context
-from yunikorn.testing import (
+from yunikorn_testing import (
     ApplicationSample,
     AskSample,
     Cluster,

@@ -11,7 +11,7 @@ from typing import ClassVar
 from yunikorn_service_health import ServiceHealth
 
 from yunikorn.api import Context
-from yunikorn.testing import (
+from yunikorn_testing import (
     AskSample,
     MakeScheduler,
     PredicateContract,

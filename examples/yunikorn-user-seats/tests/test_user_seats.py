@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from yunikorn_user_seats import UserSeats
 
 from yunikorn.api import Context
-from yunikorn.testing import (
+from yunikorn_testing import (
     ApplicationSample,
     AskSample,
     Cluster,

@@ -14,7 +14,7 @@ from yunikorn_webhook import Webhook
 from yunikorn_webhook.courier import Courier, Retries
 
 from yunikorn.api import Context, Event
-from yunikorn.testing import EventSinkContract, MakeScheduler, application, ask, node
+from yunikorn_testing import EventSinkContract, MakeScheduler, application, ask, node
 
 HANGS = 60
 """Timeout in seconds after which a waiting test fails."""

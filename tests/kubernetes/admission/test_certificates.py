@@ -8,6 +8,7 @@ import datetime
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
+
 from yunikorn_kubernetes.admission.webhook_certificates import (
     RENEWAL,
     Authority,

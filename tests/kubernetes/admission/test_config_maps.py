@@ -16,6 +16,10 @@ import pytest
 import trustme
 from aiohttp import ClientSession, TCPConnector, web
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from tests.core.kit import RM
+from tests.rest.kit import Rest
+from tests.rest.served.test_rest_server import serving
 from yunikorn_kubernetes.admission.config_map_validation import (
     ConfigMapVerdict,
     RestScheduler,
@@ -23,11 +27,7 @@ from yunikorn_kubernetes.admission.config_map_validation import (
 )
 from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer
 from yunikorn_kubernetes.objects import ConfigMap
-
-from tests.core.kit import RM
-from tests.rest.kit import Rest
-from tests.service.test_rest_server import serving
-from yunikorn.rest.rest_server import ServerLimits
+from yunikorn_rest.rest_server import ServerLimits
 
 Json = dict[str, Any]
 

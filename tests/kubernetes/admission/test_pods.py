@@ -13,6 +13,7 @@ import pytest
 import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from yunikorn_kubernetes.admission.admission_rules import Expressions, Rules
 from yunikorn_kubernetes.admission.pods import generated_id, review_pod
 from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer, Submitter

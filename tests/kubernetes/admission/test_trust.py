@@ -7,16 +7,16 @@ import datetime
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.admission.controller import AdmissionOptions
-from yunikorn_kubernetes.admission.trust import INTERVAL, MUTATING, RETRY, VALIDATING, Trust
-from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
-from yunikorn_kubernetes.admission.webhooks import MUTATIONS, VALIDATIONS, Reachable
-from yunikorn_kubernetes.api_server.calls import ApiServer
 
 from tests.kubernetes.api_server.memory_server import MemoryServer, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import UsageError
+from yunikorn_kubernetes.admission.controller import AdmissionOptions
+from yunikorn_kubernetes.admission.trust import INTERVAL, MUTATING, RETRY, VALIDATING, Trust
+from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
+from yunikorn_kubernetes.admission.webhooks import MUTATIONS, VALIDATIONS, Reachable
+from yunikorn_kubernetes.api_server.calls import ApiServer
 
 YEAR = 365 * 86400
 SERVICE = Reachable("webhooks", "yunikorn")

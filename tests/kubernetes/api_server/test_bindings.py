@@ -7,13 +7,13 @@ import datetime
 import random
 
 import pytest
-from yunikorn_kubernetes.api_server.api_resources import PODS
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
-from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 from tests.kubernetes.api_server.memory_server import failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from tests.kubernetes.api_server.writing_kit import WEB, once, placeholder, writing
+from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 
 def test_a_binding_is_one_call() -> None:

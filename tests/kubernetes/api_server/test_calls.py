@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+
+from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, lost, refused
+from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn_kubernetes.api_server.api_resources import CSI_NODES, NODES, PODS
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEventType
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
-
-from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, lost, refused
-from tests.kubernetes.api_server.virtual_time import run_virtual
 
 
 def test_paths_name_group_namespace_and_subresource() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 
 from tests.kubernetes.api_server.memory_server import Json, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from tests.kubernetes.api_server.writing_kit import WEB, once, writing
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 
 
 def test_a_condition_is_a_patch_of_the_version_that_was_seen() -> None:

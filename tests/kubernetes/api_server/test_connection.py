@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 import trustme
+
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.api_resources import PODS

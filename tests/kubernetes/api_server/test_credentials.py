@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+
 from yunikorn_kubernetes.api_server.api_credentials import (
     CredentialsError,
     InClusterCredentials,

@@ -7,6 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+
+from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failure, lost, refused
+from tests.kubernetes.api_server.virtual_time import run_virtual
+from yunikorn.clock import SECOND, ManualClock
 from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
@@ -14,10 +18,6 @@ from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, cut_no
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Node, ObjectMeta, ObjectReference, Pod
-
-from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failure, lost, refused
-from tests.kubernetes.api_server.virtual_time import run_virtual
-from yunikorn.clock import SECOND, ManualClock
 
 API = "/apis/events.k8s.io/v1"
 WEB = ObjectReference("v1", "Pod", "shop", "web", "u1")

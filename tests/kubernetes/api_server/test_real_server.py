@@ -9,6 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+
+from tests.kubernetes.cluster import Cluster, Obj
+from tests.kubernetes.cluster.objects import config_map, nodes, pod
+from yunikorn.clock import SystemClock
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.api_resources import (
@@ -36,10 +40,6 @@ from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, refere
 from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
-
-from tests.kubernetes.cluster import Cluster, Obj
-from tests.kubernetes.cluster.objects import config_map, nodes, pod
-from yunikorn.clock import SystemClock
 
 pytestmark = pytest.mark.net
 

@@ -10,15 +10,15 @@ import random
 from collections.abc import Callable
 
 import pytest
+
+from tests.kubernetes.api_server.memory_server import Fault, MemoryServer, answer, failure, lost, refused
+from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn_kubernetes.api_server.api_resources import PODS, key_of
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Pod
-
-from tests.kubernetes.api_server.memory_server import Fault, MemoryServer, answer, failure, lost, refused
-from tests.kubernetes.api_server.virtual_time import run_virtual
 
 
 class Watched:

@@ -6,16 +6,16 @@ import asyncio
 import gc
 
 import pytest
+
+from tests.kubernetes.api_server.memory_server import failure, lost, refused
+from tests.kubernetes.api_server.virtual_time import run_virtual
+from tests.kubernetes.api_server.writing_kit import WEB, once, placeholder, writing
 from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.shim.server_writes import ServerWrites
-
-from tests.kubernetes.api_server.memory_server import failure, lost, refused
-from tests.kubernetes.api_server.virtual_time import run_virtual
-from tests.kubernetes.api_server.writing_kit import WEB, once, placeholder, writing
 
 
 def test_bindings_go_first_and_writes_are_bounded() -> None:

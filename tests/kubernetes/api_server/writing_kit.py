@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.kubernetes.api_server.memory_server import Fault, Json, MemoryServer
+from yunikorn.clock import SECOND, ManualClock
 from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
@@ -14,9 +16,6 @@ from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.reflector import Reflector
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
-
-from tests.kubernetes.api_server.memory_server import Fault, Json, MemoryServer
-from yunikorn.clock import SECOND, ManualClock
 
 WEB = PodRef("default", "web", "u1")
 

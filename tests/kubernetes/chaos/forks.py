@@ -21,8 +21,8 @@ _PARENT = """
 import importlib, json, os, signal, socket, sys
 channel = socket.socket(fileno=int(sys.argv[1]))
 from yunikorn.cli.main import main
-for name in ("yunikorn.cli.kubernetes", "yunikorn.framework.defaults", "yunikorn_kubernetes.shim.network"):
-    importlib.import_module(name)
+for name in ("commands.kubernetes", "shim.network"):
+    importlib.import_module(f"yunikorn_kubernetes.{name}")
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
 for name in DEFAULT_PLUGINS:
     import_default(name)

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import convert
+
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.translation.asks import pod_tags
 from yunikorn_kubernetes.translation.compact_json import compact_json
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes
-
-from yunikorn.testing import AskSample, NodeSample, ask, node
+from yunikorn_testing import AskSample, NodeSample, ask, node
 
 Obj = dict[str, Any]
 

@@ -12,8 +12,7 @@ from typing import Any
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
 from yunikorn_kubernetes.predicates.taints import TaintToleration
-
-from yunikorn.testing import AskSample, NodeSample, ask
+from yunikorn_testing import AskSample, NodeSample, ask
 
 Pod = tuple[Mapping[str, str], NodeSample]
 """Tags of a running pod, and its node."""

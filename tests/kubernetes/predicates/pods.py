@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yunikorn_kubernetes import names
-
-from yunikorn.testing import AskSample, NodeSample, allocation, ask, node
-from yunikorn.testing.samples import AllocationSample
+from yunikorn_testing import AskSample, NodeSample, allocation, ask, node
+from yunikorn_testing.samples import AllocationSample
 
 
 def compact(value: Any) -> str:

@@ -6,6 +6,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
+from tests.kubernetes.predicates.drawn import NAMESPACES, Draw, Obj, ask_of, host_of
+from tests.kubernetes.reference import Reference
+from yunikorn.api import Predicate
 from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
 from yunikorn_kubernetes.predicates.node_name import NodeName
 from yunikorn_kubernetes.predicates.node_ports import NodePorts
@@ -13,12 +17,8 @@ from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
-
-from tests.kubernetes.predicates.drawn import NAMESPACES, Draw, Obj, ask_of, host_of
-from tests.kubernetes.reference import Reference
-from yunikorn.api import Predicate
-from yunikorn.testing import allocation
-from yunikorn.testing.samples import AllocationSample
+from yunikorn_testing import allocation
+from yunikorn_testing.samples import AllocationSample
 
 OURS: dict[str, type[Predicate]] = {
     "NodeUnschedulable": NodeUnschedulable,

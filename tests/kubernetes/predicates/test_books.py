@@ -8,14 +8,14 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
-from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
-from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
 
 from tests.kubernetes.predicates import naive
 from tests.kubernetes.predicates.drawn import Draw, ask_of, host_of
 from yunikorn.api import Where
-from yunikorn.testing import AskSample, NodeSample, allocation
-from yunikorn.testing.samples import AllocationSample
+from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
+from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
+from yunikorn_testing import AskSample, NodeSample, allocation
+from yunikorn_testing.samples import AllocationSample
 
 KINDS = [("spread",), ("affinity",), ("spread", "node", "taints"), ("affinity", "spread"), ()]
 SEEDS = st.integers(0, 2**32)

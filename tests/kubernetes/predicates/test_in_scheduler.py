@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
-from yunikorn_kubernetes.predicates.node_ports import NodePorts
-from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 
 from tests.core.kit import RM, configuration
 from tests.kubernetes.predicates import naive
@@ -15,7 +12,10 @@ from tests.kubernetes.predicates.drawn import Draw, Obj, ask_of, host_of
 from tests.kubernetes.predicates.pods import pod_tags
 from yunikorn.interface.messages import Allocation
 from yunikorn.resources import Resource
-from yunikorn.testing import AskSample, NodeSample
+from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
+from yunikorn_kubernetes.predicates.node_ports import NodePorts
+from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
+from yunikorn_testing import AskSample, NodeSample
 
 NAMES = [
     *("node-unschedulable", "node-name", "taint-toleration", "node-affinity", "node-ports"),

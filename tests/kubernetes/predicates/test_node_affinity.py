@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
 
 from tests.kubernetes.predicates.pods import host, pod
-from yunikorn.testing import AskSample, NodeSample, PredicateContract
+from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
+from yunikorn_testing import AskSample, NodeSample, PredicateContract
 
 NODE = {"zone": "a", "cpus": "16", "example.com/disk": "ssd", "empty": ""}
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.node_ports import NodePorts
-from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.predicates.pods import host, pod, running
-from yunikorn.testing import AskSample, NodeSample, PredicateContract
-from yunikorn.testing.samples import foreign_task
+from yunikorn_kubernetes.predicates.node_ports import NodePorts
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
+from yunikorn_testing import AskSample, NodeSample, PredicateContract
+from yunikorn_testing.samples import foreign_task
 
 WEB = ["0.0.0.0", "TCP", 80]
 LOCAL = ["127.0.0.1", "TCP", 80]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
+from tests.kubernetes.predicates.pods import host, pod
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_name import DynamicResources, NodeName
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
-
-from tests.kubernetes.predicates.pods import host, pod
-from yunikorn.testing import AskSample, NodeSample, PredicateContract, ask
+from yunikorn_testing import AskSample, NodeSample, PredicateContract, ask
 
 EXISTS = {"operator": "Exists"}
 GPU = {"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule"}

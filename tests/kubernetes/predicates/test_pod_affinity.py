@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
 
 from tests.kubernetes.predicates.pods import host, pod, running
 from yunikorn.api import Where
-from yunikorn.testing import AskSample, NodeSample, PredicateContract
-from yunikorn.testing.samples import foreign_task
+from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
+from yunikorn_testing import AskSample, NodeSample, PredicateContract
+from yunikorn_testing.samples import foreign_task
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 NODES = {

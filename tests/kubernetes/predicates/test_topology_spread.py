@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
 
 from tests.kubernetes.predicates.pods import host, pod, running
-from yunikorn.testing import AskSample, NodeSample, PredicateContract
+from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
+from yunikorn_testing import AskSample, NodeSample, PredicateContract
 
 WEB = {"app": "web"}
 

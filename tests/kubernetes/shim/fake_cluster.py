@@ -16,6 +16,12 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import (
     Condition,
@@ -32,12 +38,6 @@ from yunikorn_kubernetes.objects import (
 )
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import References, TranslationSettings, Translator
-
-from yunikorn.clock import SECOND, ManualClock
-from yunikorn.framework.registry import Registry
-from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
-from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import read_at_once
 
 RM = "kubernetes"
 CONFIG = """

@@ -7,15 +7,15 @@ import logging
 from collections.abc import Callable
 
 import pytest
+
+from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, refused
+from tests.kubernetes.api_server.virtual_time import run_virtual
+from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.shim.api_server_check import FirstContact
-
-from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, refused
-from tests.kubernetes.api_server.virtual_time import run_virtual
-from yunikorn.errors import UsageError
 
 FORBIDDEN = failure(403, "Forbidden", "no rights are known")
 NOT_READY = failure(500, "InternalError", "informer-sync failed")

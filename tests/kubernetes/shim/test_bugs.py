@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.shim.translator import Translator
 
 from tests.kubernetes.shim.fake_cluster import FakeCluster
+from yunikorn_kubernetes.objects import Pod
+from yunikorn_kubernetes.shim.translator import Translator
 
 
 def run(test: Callable[[FakeCluster], Coroutine[Any, Any, None]]) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
+
+from yunikorn.errors import ConfigError, Problem
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.objects import ConfigMap, ObjectMeta
 from yunikorn_kubernetes.shim.config_map_follower import Configuration, notes_of
 from yunikorn_kubernetes.shim_settings import ShimLogLevels
-
-from yunikorn.errors import ConfigError, Problem
 
 CONFIGS, DEFAULTS = "yunikorn-configs", "yunikorn-defaults"
 

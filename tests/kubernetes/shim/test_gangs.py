@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+
+from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeCluster
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import OwnerReference, Pod
 from yunikorn_kubernetes.shim.gangs import AT_ONCE
 from yunikorn_kubernetes.shim.translator import TranslationSettings
-
-from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeCluster
 
 GROUPS = "yunikorn.apache.org/task-groups"
 GROUP = "yunikorn.apache.org/task-group-name"

@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec.structs import replace
+
+from tests.kubernetes.api_server.virtual_time import run_virtual
+from tests.kubernetes.shim.fake_cluster import APP, RM, FakeCluster
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import (
     Container,
@@ -16,9 +19,6 @@ from yunikorn_kubernetes.objects import (
     SchedulingGate,
 )
 from yunikorn_kubernetes.shim.conditions import REFRESHES_PER_SECOND, UNREPORTED
-
-from tests.kubernetes.api_server.virtual_time import run_virtual
-from tests.kubernetes.shim.fake_cluster import APP, RM, FakeCluster
 
 PREEMPTING = """
 partitions:

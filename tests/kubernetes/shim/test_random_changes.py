@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
-from yunikorn_kubernetes.api_server.calls import ApiError
-from yunikorn_kubernetes.objects import Container, Pod, ResourceRequirements
 
 from tests.kubernetes.shim.fake_cluster import CONFIG, RM, START, FakeCluster
+from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.objects import Container, Pod, ResourceRequirements
 
 NODES = ("n1", "n2", "n3")
 NUMBERS = st.integers(0, 1_000_000)

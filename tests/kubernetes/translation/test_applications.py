@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
+from tests.kubernetes.bodies import CREATED_SECOND, UID, pod_of
+from yunikorn.interface.messages import UserGroupInformation
+from yunikorn.resources import Resource
 from yunikorn_kubernetes.translation.pod_applications import (
     application_id,
     application_tags,
@@ -16,10 +20,6 @@ from yunikorn_kubernetes.translation.pod_applications import (
     user_of,
 )
 from yunikorn_kubernetes.translation.task_groups import read_gang
-
-from tests.kubernetes.bodies import CREATED_SECOND, UID, pod_of
-from yunikorn.interface.messages import UserGroupInformation
-from yunikorn.resources import Resource
 
 OURS = "yunikorn.apache.org/"
 APP, QUEUE, USER = f"{OURS}app-id", f"{OURS}queue", f"{OURS}user.info"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.objects import PriorityClass
-from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 
 from tests.kubernetes.bodies import CREATED, CREATED_SECOND, pod_of, read
 from yunikorn.interface.messages import PreemptionPolicy
+from yunikorn_kubernetes.objects import PriorityClass
+from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 
 ALLOW = "yunikorn.apache.org/allow-preemption"
 PLAIN = {

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn_kubernetes.translation.constraints import pod_constraints, required_node
 
 from tests.kubernetes.bodies import container, pod_of
+from yunikorn_kubernetes.translation.constraints import pod_constraints, required_node
 
 NODE_TERMS = [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]
 POD_TERMS = [{"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}]

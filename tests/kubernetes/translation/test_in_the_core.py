@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.core.kit import RM, configuration
+from tests.kubernetes.bodies import container, namespace_of, node_of, pod_of
+from yunikorn.interface.messages import Allocation
 from yunikorn_kubernetes.objects import Namespace, Pod
 from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 from yunikorn_kubernetes.translation.namespaces import namespace_tags
@@ -11,10 +14,6 @@ from yunikorn_kubernetes.translation.pod_applications import application_id, new
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import read_gang
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
-
-from tests.core.kit import RM, configuration
-from tests.kubernetes.bodies import container, namespace_of, node_of, pod_of
-from yunikorn.interface.messages import Allocation
 
 BY_NAMESPACE = configuration(placementrules=[{"name": "tag", "value": "namespace", "create": True}])
 OURS = "yunikorn.apache.org/"

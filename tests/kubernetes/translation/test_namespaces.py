@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
 
 from tests.kubernetes.bodies import namespace_of
+from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
 
 OURS = "yunikorn.apache.org/"
 QUOTA, GUARANTEED = f"{OURS}namespace.quota", f"{OURS}namespace.guaranteed"

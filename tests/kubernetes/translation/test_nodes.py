@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from yunikorn_kubernetes.objects import CSINode
-from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 from tests.kubernetes.bodies import node_of, read
 from yunikorn.errors import QuantityError
+from yunikorn_kubernetes.objects import CSINode
+from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 PLAIN = {"si.io/hostname": "node-1", "si.io/rackname": "/rack-default"}
 

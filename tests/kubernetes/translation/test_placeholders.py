@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.kubernetes.bodies import UID, pod_of, read
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.translation.asks import task_group_name
 from yunikorn_kubernetes.translation.placeholders import (
@@ -26,8 +28,6 @@ from yunikorn_kubernetes.translation.pod_applications import (
 )
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, read_gang
-
-from tests.kubernetes.bodies import UID, pod_of, read
 
 OURS = "yunikorn.apache.org/"
 GROUPS = (

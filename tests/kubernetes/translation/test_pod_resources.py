@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn_kubernetes.translation.pod_resources import pod_resource
 
 from tests.kubernetes.bodies import container, pod_of
 from yunikorn.errors import QuantityError
+from yunikorn_kubernetes.translation.pod_resources import pod_resource
 
 RUNNING = {"phase": "Running"}
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of, parse
 
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX
+from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of, parse
 
 WORTH = {
     **{"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)},

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn_kubernetes.translation.task_groups import GangReading, read_gang, read_parameters
 
 from tests.kubernetes.bodies import pod_of
+from yunikorn_kubernetes.translation.task_groups import GangReading, read_gang, read_parameters
 
 OURS = "yunikorn.apache.org/"
 GROUP = {"name": "workers", "minMember": 3, "minResource": {"cpu": "500m", "memory": "1Gi"}}

@@ -8,6 +8,11 @@ import json
 from typing import Any
 
 import pytest
+
+from tests.kubernetes.bodies import read
+from tests.kubernetes.cluster import Kubectl
+from tests.kubernetes.cluster.objects import daemon_set, node
+from yunikorn.config_maps import CONFIGS
 from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
 from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.translation.asks import pod_tags
@@ -20,11 +25,6 @@ from yunikorn_kubernetes.translation.pod_applications import application_id, is_
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import read_gang
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
-
-from tests.kubernetes.bodies import read
-from tests.kubernetes.cluster import Kubectl
-from tests.kubernetes.cluster.objects import daemon_set, node
-from yunikorn.config_maps import CONFIGS
 
 OURS = "yunikorn.apache.org/"
 GROUPS: list[dict[str, Any]] = [

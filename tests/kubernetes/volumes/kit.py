@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from yunikorn.api import Predicate
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.node_volume_limits import NodeVolumeLimits
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
 from yunikorn_kubernetes.predicates.volume_restrictions import VolumeRestrictions
 from yunikorn_kubernetes.predicates.volume_zone import VolumeZone
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
-
-from yunikorn.api import Predicate
-from yunikorn.testing.samples import AllocationSample, AskSample, NodeSample, allocation, ask, node
+from yunikorn_testing.samples import AllocationSample, AskSample, NodeSample, allocation, ask, node
 
 PREDICATES: tuple[type[Predicate], ...] = (VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+
 from yunikorn_kubernetes.objects import (
     CSIDriver,
     CSINode,

@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+from tests.kubernetes.predicates.test_against_kube_scheduler import OF_VOLUMES
+from tests.kubernetes.reference import Reference, ReferenceError, Refusal, Verdicts
+from tests.kubernetes.volumes.kit import Cluster
+from tests.kubernetes.volumes.random_clusters import Obj, RandomCluster
 from yunikorn_kubernetes.objects import (
     CSIDriver,
     CSINode,
@@ -19,11 +24,6 @@ from yunikorn_kubernetes.objects import (
     VolumeAttachment,
 )
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
-
-from tests.kubernetes.predicates.test_against_kube_scheduler import OF_VOLUMES
-from tests.kubernetes.reference import Reference, ReferenceError, Refusal, Verdicts
-from tests.kubernetes.volumes.kit import Cluster
-from tests.kubernetes.volumes.random_clusters import Obj, RandomCluster
 
 PLUGINS = {
     "VolumeRestrictions": "volume-restrictions",

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
-from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder, VolumeBindError
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import ZONE, claim, host, on_label, pod, storage_class, volume
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder, VolumeBindError
 
 AFFINITY = RefusalSentence.VOLUME_AFFINITY
 NODE = "volume.kubernetes.io/selected-node"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.names import TAG_VOLUME_CANDIDATES
-from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -21,6 +19,8 @@ from tests.kubernetes.volumes.objects import (
     storage_class,
     volume,
 )
+from yunikorn_kubernetes.names import TAG_VOLUME_CANDIDATES
+from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 
 NOW = storage_class("now", "disk.csi", mode="Immediate")
 USUAL = pod("job", "data")

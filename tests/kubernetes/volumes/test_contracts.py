@@ -1,19 +1,8 @@
-"""The contracts of `yunikorn.testing` for the four predicates of volumes."""
+"""The contracts of `yunikorn_testing` for the four predicates of volumes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from yunikorn_kubernetes.names import (
-    NODE_FREE_VOLUMES,
-    NODE_VOLUME_LIMITS,
-    TAG_VOLUME_CANDIDATES,
-    TAG_VOLUMES,
-)
-from yunikorn_kubernetes.predicates.node_volume_limits import NodeVolumeLimits
-from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
-from yunikorn_kubernetes.predicates.volume_restrictions import VolumeRestrictions
-from yunikorn_kubernetes.predicates.volume_zone import VolumeZone
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -27,8 +16,18 @@ from tests.kubernetes.volumes.objects import (
     storage_class,
     volume,
 )
-from yunikorn.testing import PredicateContract
-from yunikorn.testing.samples import AskSample, NodeSample, ask, node
+from yunikorn_kubernetes.names import (
+    NODE_FREE_VOLUMES,
+    NODE_VOLUME_LIMITS,
+    TAG_VOLUME_CANDIDATES,
+    TAG_VOLUMES,
+)
+from yunikorn_kubernetes.predicates.node_volume_limits import NodeVolumeLimits
+from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
+from yunikorn_kubernetes.predicates.volume_restrictions import VolumeRestrictions
+from yunikorn_kubernetes.predicates.volume_zone import VolumeZone
+from yunikorn_testing import PredicateContract
+from yunikorn_testing.samples import AskSample, NodeSample, ask, node
 
 GCE = {"gcePersistentDisk": {"pdName": "a"}}
 

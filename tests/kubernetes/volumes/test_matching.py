@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.kubernetes.volumes.kit import Cluster
+from tests.kubernetes.volumes.objects import claim, host, pod, storage_class, volume
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
 from yunikorn_kubernetes.predicates.volume_matching import VolumeMatching, assigned
 from yunikorn_kubernetes.predicates.volume_terms import matches, read_terms
 from yunikorn_kubernetes.volumes.cluster_volumes import VolumeConflict
-
-from tests.kubernetes.volumes.kit import Cluster
-from tests.kubernetes.volumes.objects import claim, host, pod, storage_class, volume
 
 DEMANDS = st.lists(st.lists(st.sampled_from("abcd"), unique=True).map(tuple), max_size=5)
 

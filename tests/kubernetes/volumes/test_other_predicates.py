@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -18,6 +17,7 @@ from tests.kubernetes.volumes.objects import (
     storage_class,
     volume,
 )
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 HOSTS = host("n1", zone="a"), host("n2", zone="b")
 OLD_ZONE, REGION = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/region"

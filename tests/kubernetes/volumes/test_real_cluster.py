@@ -12,6 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+
+from tests.kubernetes.cluster import Cluster, Kubectl, Obj
+from tests.kubernetes.cluster.objects import nodes, phase, pod
+from tests.kubernetes.cluster.volumes import Provisioner, claim, local_volume, storage_class, with_claims
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.api_resources import (
@@ -33,11 +37,7 @@ from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder, VolumeBindError
-
-from tests.kubernetes.cluster import Cluster, Kubectl, Obj
-from tests.kubernetes.cluster.objects import nodes, phase, pod
-from tests.kubernetes.cluster.volumes import Provisioner, claim, local_volume, storage_class, with_claims
-from yunikorn.testing.samples import ask, node
+from yunikorn_testing.samples import ask, node
 
 NO_PROVISIONER = storage_class("local", provisioner="kubernetes.io/no-provisioner")
 """Class of volumes on disks of nodes, which exist already."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -21,6 +20,7 @@ from tests.kubernetes.volumes.objects import (
     storage_class,
     volume,
 )
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 LOCAL = storage_class("local")
 HOSTS = host("n1", zone="a"), host("n2", zone="b"), host("n3", zone="b")

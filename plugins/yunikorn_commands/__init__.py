@@ -1,0 +1,1 @@
+"""Parts that the commands of several packages share: options, input files, text in columns."""

@@ -1,0 +1,1 @@
+"""The command line: commands that need no other package."""

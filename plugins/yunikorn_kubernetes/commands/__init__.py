@@ -1,0 +1,1 @@
+"""Commands that run the scheduler of a Kubernetes cluster, and its admission controller."""

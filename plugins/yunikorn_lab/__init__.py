@@ -1,0 +1,1 @@
+"""Work on files, without a running scheduler: simulations, reports, and checks of configurations."""

@@ -1,0 +1,220 @@
+"""`yunikorn simulate`: run a workload on a virtual clock, and report the results.
+
+Exit status: 0 when the simulation reached its end (or `--until`), 1 when a condition of `--fail-on` or
+`--assert` is not met, 2 when the call, the configuration or the input cannot be used, 128 and the number of
+the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP (129). All but 2 write the report so far.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.output import echo, has_colours, notes, remark, results
+from yunikorn.clock import SECOND, Clock, SystemClock
+from yunikorn.errors import ConfigError
+from yunikorn.framework.registry import Registry
+from yunikorn.input_files import name_of
+from yunikorn_commands.config_input import folder_of, read_config
+from yunikorn_commands.input_source import InputError
+from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
+from yunikorn_commands.signals import ending_early, status_of
+from yunikorn_lab.commands.call_provenance import RunInputs
+from yunikorn_lab.commands.cluster_notes import cluster_notes
+from yunikorn_lab.commands.configured_queues import read_targets, slo_option
+from yunikorn_lab.commands.gantt_options import GanttOptions, gantt_options
+from yunikorn_lab.commands.input_checks import InputChecks
+from yunikorn_lab.commands.progress import progress_bar
+from yunikorn_lab.commands.run_conditions import RunConditions, condition_options
+from yunikorn_lab.commands.run_options import check_out, preempted_option, until_option
+from yunikorn_lab.commands.workload import WorkloadSource, remark_lines, workload_options
+from yunikorn_lab.reporting.full_report import FullReport, study
+from yunikorn_lab.reporting.result_files import ResultFiles
+from yunikorn_lab.reporting.variants import check_configs
+from yunikorn_lab.simulation.engine import Progress
+from yunikorn_lab.simulation.explain_requests import parse_questions
+from yunikorn_lab.simulation.report import Report
+from yunikorn_lab.simulation.survey import survey
+from yunikorn_lab.simulation.workload import Workload, describe_reload
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+REPORTING = (
+    "interrupted: reporting what happened so far (Ctrl-C again ends without a report; once more if a plugin "
+    "suppresses that)"
+)
+"""Message after the first signal."""
+
+
+@click.command("simulate")
+@click.option("--config", required=True, type=INPUT, help="The queues.yaml to schedule under.")
+@workload_options
+@click.option("--out", type=OUT_FOLDER, help="Folder for the report and all decisions.")
+@force_folder
+@click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out, with a row for each task.")
+@click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
+@gantt_options
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@condition_options
+@slo_option
+@until_option("End at this simulated time, such as 36h.")
+@click.option(
+    "--explain",
+    "questions",
+    multiple=True,
+    metavar="APP[@TIME]",
+    help="Explain why an application is pending at a time, or at the end; may be given several times.",
+)
+@preempted_option
+def command(
+    config: Path,
+    source: WorkloadSource,
+    out: Path | None,
+    force: bool,
+    tasks: bool,
+    no_plots: bool,
+    chart: GanttOptions,
+    as_json: bool,
+    fail_on: tuple[str, ...],
+    asserted: tuple[str, ...],
+    targets: tuple[str, ...],
+    until: int | None,
+    questions: tuple[str, ...],
+    preempted: str,
+) -> int:
+    """Run a workload on a virtual clock and report what was scheduled.
+
+    The templates of --swf-queue, --swf-user and --swf-group may contain {queue}, {user}, {group},
+    {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may contain
+    {qos}, {phase} and {kind} (cpu, share, gpu or gpus), those of --batsim-queue and --batsim-user {profile},
+    {queue} and {user}, and those of --slurm-queue, --slurm-user and --slurm-group {user}, {account},
+    {partition}, {qos}, {group}, {cluster} and {wckey}.
+    """
+    check_out(out, tasks=tasks, no_plots=no_plots, force=force)
+    registry = load_registry().trusting(folder_of(config))
+    text, plan = read_simulation(config, source, registry)
+    gantt = chart.request(plan, out=out, until=until)
+    asked = parse_questions(questions, plan, until)
+    wait_targets = read_targets(targets, [(text, registry)])
+    conditions = RunConditions.parse(fail_on, asserted, text, registry)
+    for line in remark_lines(plan):
+        echo(line, err=True)
+    for line in cluster_notes([(name_of(config), text, registry)], plan):
+        echo(line, err=True)
+    inputs = RunInputs(source, plan, click.get_current_context())
+    provenance = inputs.provenance(config, text, registry)
+    clock = SystemClock()
+    with contextlib.ExitStack() as stack:
+        files = None
+        if out is not None:
+            made = ResultFiles(
+                out,
+                tasks=tasks,
+                pictures=not no_plots,
+                gantt=gantt,
+                force=force,
+                places=inputs.places(config),
+            )
+            files = stack.enter_context(made)
+        bar = progress_bar(stderr_console(), clock, held=source.hold)
+        signals = stack.enter_context(ending_early(REPORTING))
+        watch = _all_of(lambda progress: not signals.number, stack.enter_context(bar))
+        started = clock.now()
+        try:
+            result = study(
+                text,
+                plan,
+                registry,
+                until=until,
+                recorder=files,
+                rows=files,
+                watch=watch,
+                preempted=preempted,
+                questions=asked,
+                targets=wait_targets,
+            )
+        except ConfigError as error:
+            raise InputError(name_of(config), error.problems) from error
+        result = attrs.evolve(result, provenance=provenance)
+        report = result.report
+        rate = _rate(report, clock, started)
+        left_out = files.write(result) if files else ""
+    known = len(plan.remarks) + len(survey(plan).remarks)
+    _print_notes(report, known, [*filter(None, [left_out]), *(files.gantt_notes if files else ())])
+    _show(result, as_json, rate)
+    unmet = conditions.report(result)
+    return status_of(signals) if report.outcome == "interrupted" else unmet
+
+
+def read_simulation(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
+    """Return configuration and workload; raises the problems of both if either cannot be read."""
+    input_checks, text, plan = InputChecks(), "", None
+    with input_checks.part():
+        text = read_config(config, registry)
+    with input_checks.part():
+        plan = source.read()
+    if text:
+        with input_checks.part():
+            check_configs([(config, text)], registry)
+    input_checks.check()
+    assert plan is not None
+    return text, plan
+
+
+def _rate(report: Report, clock: Clock, started: int) -> str:
+    elapsed = max(clock.now() - started, 1) / SECOND
+    return f"{report.decisions / elapsed:,.0f} decisions per second ({elapsed:.2f} s on the wall clock)"
+
+
+def _print_notes(report: Report, known: int, more: list[str]) -> None:
+    """Print what a run has found, without the first remarks, which were printed before it."""
+    remarks = report.remarks[known:]
+    notes([*remarks, *report.node_troubles, *map(describe_reload, report.reloads), *more])
+    if (whole := _rejected_whole(report)) is not None:
+        remark(whole, "warning")
+
+
+def _rejected_whole(report: Report) -> str | None:
+    """Return the reason why every application was rejected; None if one was accepted, or there is none."""
+    counts = report.applications
+    if not counts.submitted or counts.rejected < counts.submitted:
+        return None
+    reasons = [reason.reason for reason in report.rejections]
+    others = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    return f"all {counts.submitted} applications were rejected: {reasons[0]}{others}"
+
+
+def _show(result: FullReport, as_json: bool, rate: str) -> None:
+    if as_json:
+        echo(result.to_json(), nl=False)
+        echo(rate, err=True)
+        return
+    from yunikorn_lab.reporting.terminal_output import print_report, report_console
+
+    # Output to a pipe or a file is not squeezed to the width of a terminal.
+    console = report_console(None if results().isatty() else 140, results())
+    print_report(result, console, rate)
+
+
+def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]:
+    def watch(progress: Progress) -> bool:
+        return all([watcher(progress) for watcher in watchers])
+
+    return watch
+
+
+def stderr_console() -> Console | None:
+    """Return a console on standard error, or None if it is no terminal, or wants no escapes."""
+    if not (sys.stderr.isatty() and has_colours(sys.stderr)):
+        return None
+    from rich.console import Console
+
+    return Console(stderr=True)

@@ -1,0 +1,1 @@
+"""The description of queues.yaml as JSON Schema and as a page."""

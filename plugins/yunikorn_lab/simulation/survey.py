@@ -1,0 +1,224 @@
+"""Survey of a workload before its simulation: what does not fit, the offered load, and the predecessors.
+
+Tasks may be larger than every node, and jobs larger than the whole cluster. A survey reads all applications
+once, and once more if there are dependencies. A workload keeps the result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from yunikorn.quantities import in_words
+from yunikorn.resources import Resource, fits
+from yunikorn.text import number_of
+from yunikorn_lab.simulation.event_queue import EventQueue
+from yunikorn_lab.simulation.offered_load import LoadTally, OfferedLoad
+from yunikorn_lab.simulation.rm_state import partition_name
+from yunikorn_lab.simulation.workload import FOREVER, Workload, WorkloadApplication
+
+
+@attrs.frozen
+class Survey:
+    """Properties of a workload that need no simulation."""
+
+    oversized: Oversized
+    offered_load: OfferedLoad
+    dependents: Mapping[str, int]
+    """Number of direct dependents per predecessor."""
+    applications_with_predecessors: int
+    notes: list[str]
+    warnings: list[str]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes and warnings for the report, which has the offered load as a figure."""
+        return [*self.notes, *self.warnings]
+
+
+def survey(workload: Workload) -> Survey:
+    """Return the survey of a workload, which must not change afterwards."""
+    found: Survey | None = workload.surveyed
+    if found is None:
+        found = workload.surveyed = _survey(workload)
+    return found
+
+
+def _survey(workload: Workload) -> Survey:
+    finder, tally = OversizedFinder(workload), LoadTally()
+    dependents: Counter[str] = Counter()
+    following = 0
+    for application in workload.applications:
+        finder.add(application)
+        tally.add(application)
+        if application.after:
+            following += 1
+            dependents.update(set(application.after))
+    never = 0
+    if following:
+        tally = LoadTally()
+        queue: EventQueue[str] = EventQueue(attrs.evolve(workload, events=[], reloads=[]), dependents)
+        for application in _submissions(queue, dependents):
+            tally.add(application)
+        never = queue.still_to_arrive
+    oversized, load = finder.result(), tally.relate_to(workload)
+    notes = [*oversized.remarks(), _note_on_ends(never)]
+    return Survey(
+        oversized,
+        load,
+        dependents,
+        following,
+        notes=list(filter(None, notes)),
+        warnings=list(filter(None, [load.warning()])),
+    )
+
+
+def _submissions(queue: EventQueue[str], dependents: Mapping[str, int]) -> Iterator[WorkloadApplication]:
+    """Yield the applications as they would be submitted if none ever waited for room."""
+    while (moment := queue.next()) is not None:
+        for name in queue.ends(moment):
+            queue.dependencies.ended(name, moment, True)
+        for application in queue.arrivals(moment):
+            yield application
+            longest = max(group.own_time for group in application.tasks)
+            if application.id in dependents and longest != FOREVER:
+                queue.add_end(moment + longest, application.id)
+
+
+def _note_on_ends(never: int) -> str:
+    if not never:
+        return ""
+    return (
+        f"{never} applications will never be submitted, because an application before them never ends "
+        "(by --hold, or a run time of forever)"
+    )
+
+
+JOB_FORMATS = ("swf", "slurm", "batsim")
+"""Formats of traces of parallel jobs, which are named even if their tasks may start in parts."""
+
+SHOWN = 3
+"""Maximum number of examples in a remark."""
+
+
+@attrs.frozen
+class Oversized:
+    """Numbers of tasks and applications that are too large, with examples."""
+
+    tasks: int
+    """Tasks larger than every node of their partition."""
+    applications: int
+    """Applications of these tasks."""
+    examples: list[str]
+    applications_beyond_cluster: int
+    """Rigid jobs, or jobs of a trace, with more tasks than fit into the whole empty cluster."""
+    examples_beyond_cluster: list[str]
+    starts_in_parts: bool
+    """True if the tasks of a job start one by one, so that parts of it run after each other."""
+
+    def remarks(self) -> list[str]:
+        """Return remarks for the user; none if everything fits."""
+        found = []
+        if self.tasks:
+            found.append(
+                f"{self.tasks} tasks of {self.applications} applications fit on no node and will never be "
+                f"allocated: {'; '.join(self.examples)}"
+            )
+        if self.applications_beyond_cluster:
+            fate = "whose tasks start in parts" if self.starts_in_parts else "which will never start"
+            found.append(
+                f"{number_of(self.applications_beyond_cluster, 'application')} larger than the whole "
+                f"cluster, {fate}: {'; '.join(self.examples_beyond_cluster)}"
+            )
+        return found
+
+
+class OversizedFinder:
+    """Compares applications with the nodes that their partition has at any time of the simulation.
+
+    The comparison considers resource amounts only, not predicates or queue limits.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self._has_jobs = workload.format in JOB_FORMATS
+        self._sizes: dict[str, Counter[Resource]] = {}
+        largest: dict[tuple[str, str], Resource] = {}
+        for node in workload.all_nodes():
+            partition = partition_name(node.partition)
+            self._sizes.setdefault(partition, Counter())[node.resources] += 0
+            key = (partition, node.name)
+            largest[key] = _largest(largest.get(key), node.resources)
+        self._clusters: dict[str, Counter[Resource]] = {}
+        for (partition, _), resources in largest.items():
+            self._clusters.setdefault(partition, Counter())[resources] += 1
+        self._fitting: dict[tuple[str, Resource], bool] = {}
+        self._room: dict[tuple[str, Resource], int] = {}
+        self._tasks = self._applications = self._beyond = 0
+        self._examples: list[str] = []
+        self._beyond_examples: list[str] = []
+        self._in_parts = False
+
+    def add(self, application: WorkloadApplication) -> None:
+        """Compare an application."""
+        partition = partition_name(application.partition)
+        lost = 0
+        for group in application.tasks:
+            if not self._fits(partition, group.resources, application.id):
+                lost += group.count
+        self._tasks += lost
+        self._applications += bool(lost)
+        if not lost and (application.gang or self._has_jobs):
+            self._compare_with_cluster(application, partition)
+
+    def result(self) -> Oversized:
+        """Return the numbers of the applications so far."""
+        return Oversized(
+            self._tasks,
+            self._applications,
+            self._examples,
+            self._beyond,
+            self._beyond_examples,
+            self._in_parts,
+        )
+
+    def _fits(self, partition: str, wanted: Resource, name: str) -> bool:
+        key = (partition, wanted)
+        found = self._fitting.get(key)
+        if found is None:
+            sizes = self._sizes.get(partition, ())
+            found = self._fitting[key] = any(fits(size, wanted) for size in sizes)
+            if not found and len(self._examples) < SHOWN:
+                self._examples.append(f"{name} asks for {in_words(wanted)}")
+        return found
+
+    def _compare_with_cluster(self, application: WorkloadApplication, partition: str) -> None:
+        for group in application.tasks:
+            room = self._room_for(partition, group.resources)
+            if group.count > room:
+                self._beyond += 1
+                self._in_parts = self._in_parts or not application.gang
+                if len(self._beyond_examples) < SHOWN:
+                    self._beyond_examples.append(
+                        f"{application.id} asks for {group.count} tasks of {in_words(group.resources)}, "
+                        f"there is room for {room}"
+                    )
+                return
+
+    def _room_for(self, partition: str, wanted: Resource) -> int:
+        """Return the number of tasks of one size that fit into the empty cluster."""
+        key = (partition, wanted)
+        found = self._room.get(key)
+        if found is None:
+            found = self._room[key] = sum(
+                count * min(size.get(kind, 0) // amount for kind, amount in wanted.items() if amount > 0)
+                for size, count in self._clusters.get(partition, Counter()).items()
+            )
+        return found
+
+
+def _largest(one: Resource | None, other: Resource) -> Resource:
+    if one is None:
+        return other
+    return Resource({kind: max(one.get(kind, 0), other.get(kind, 0)) for kind in {**one, **other}})

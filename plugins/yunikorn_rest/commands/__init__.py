@@ -1,0 +1,1 @@
+"""Commands of operators, which ask and change a running scheduler over REST."""

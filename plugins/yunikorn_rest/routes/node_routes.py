@@ -1,0 +1,76 @@
+"""Routes of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.node import Node
+from yunikorn.runtime.sliced_reads import Slices
+from yunikorn.states import NODE_DRAINING, SCHEDULABLE
+from yunikorn_rest import shapes
+from yunikorn_rest.answers import Answer, RequestRefused
+from yunikorn_rest.endpoints import Call, Query, Route
+from yunikorn_rest.gathering import Gathering
+from yunikorn_rest.lists import PAGES, Page, listed
+from yunikorn_rest.lookup import find_partition, known_state
+from yunikorn_rest.node_reader import read_node, read_utilization
+from yunikorn_rest.routes.partition_routes import PARTITION
+
+STATES = (SCHEDULABLE, NODE_DRAINING)
+STATE = Query(
+    "state",
+    f"only nodes in this state (`{'` or `'.join(STATES)}`), in any case",
+    NODE_DRAINING.lower(),
+    {"enum": tuple(state.lower() for state in STATES)},
+)
+
+
+@Route(PARTITION + "/nodes", list[shapes.Node], queries=(STATE, *PAGES), errors=(400, 404))
+async def nodes(call: Call) -> Answer:
+    """Nodes with their allocations."""
+    name, page = call.text("partition"), Page.of(call)
+    state = known_state(call.query("state"), STATES)
+
+    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+        known = find_partition(scheduler, name)[1].partition.nodes
+        chosen, last = yield from page.select(
+            list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
+        )
+        yield from put_nodes(chosen, known, gathering)
+        return last
+
+    return await listed(call, read)
+
+
+def put_nodes(
+    chosen: Iterable[Node], known: Mapping[str, Node], gathering: Gathering, into: str = ""
+) -> Slices[None]:
+    """Pass nodes on; those that are no longer `known` are left out."""
+    for one in chosen:
+        if known.get(one.id) is one:
+            part = yield from read_node(one)
+            yield from gathering.put(part, into, 1 + len(part.allocations))
+
+
+@Route(PARTITION + "/node/{node}", shapes.Node, errors=(404,)).reads
+def node(call: Call, scheduler: Scheduler) -> Slices[shapes.Node]:
+    """One node with its allocations."""
+    nodes = find_partition(scheduler, call.text("partition"))[1].partition.nodes
+    found = nodes.get(call.text("node"))
+    if found is None:
+        raise RequestRefused(404, "Node not found")
+    return (yield from read_node(found))
+
+
+@Route("/ws/v1/scheduler/node-utilizations", list[shapes.NodeUtilization]).reads
+def utilizations(call: Call, scheduler: Scheduler) -> Slices[list[shapes.NodeUtilization]]:
+    """Nodes by their use of each resource type."""
+    found = []
+    for rm_id, at in scheduler.all_partitions():
+        ranges = yield from read_utilization(list(at.partition.nodes.values()))
+        found.append(shapes.NodeUtilization(cluster_id=rm_id, partition=at.name, utilizations=ranges))
+    return found
+
+
+ENDPOINTS = (nodes, node, utilizations)

@@ -1,0 +1,156 @@
+"""HTML of pages and their files: templates, rendered in short pieces, with headers that protect a page."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+from urllib.parse import quote
+
+import attrs
+import jinja2
+from markupsafe import Markup
+
+from yunikorn import __version__
+from yunikorn.quantities import ordered
+from yunikorn_rest.encoding import PIECE
+from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_rest.web import amount_bars, time_phrases
+from yunikorn_rest.web.frame import address
+
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+FOLDER = "/static"
+YEAR = 31_536_000
+"""Seconds for which a browser may keep a file, because another version has another address."""
+
+
+@attrs.frozen
+class StaticFile:
+    """A file."""
+
+    name: str
+    content: bytes
+    content_type: str
+    version: str
+    """Hash of the content."""
+
+
+class StaticFiles:
+    """All files, by name."""
+
+    def __init__(self) -> None:
+        """Read the files of the package."""
+        self.by_name: dict[str, StaticFile] = {}
+        for one in sorted(
+            resources.files("yunikorn_rest.web").joinpath("static").iterdir(), key=lambda file: file.name
+        ):
+            kind = TYPES.get(one.name.rpartition(".")[2])
+            if kind is not None:
+                content = one.read_bytes()
+                version = hashlib.blake2b(content, digest_size=8).hexdigest()
+                self.by_name[one.name] = StaticFile(one.name, content, kind, version)
+
+    def address(self, name: str) -> str:
+        """Return the address of a file, which changes with its content."""
+        return f"{FOLDER}/{name}?v={self.by_name[name].version}"
+
+
+_LONG_SECONDS = re.compile(r"\b([0-9]+\.[0-9])[0-9]+s\b")
+HTML = "text/html; charset=utf-8"
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Content security policy: nothing is loaded from elsewhere, and no code or style is inside of a page."""
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Headers of all pages and of their files."""
+
+
+class Renderer:
+    """Templates of the pages."""
+
+    def __init__(self, files: StaticFiles, stopwatch: Callable[[], int]) -> None:
+        """Load no template yet; `stopwatch` counts nanoseconds, to render in slices."""
+        self._turns = LoopTurns(stopwatch)
+        self._environment = found = jinja2.Environment(
+            loader=jinja2.PackageLoader("yunikorn_rest.web"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        found.globals.update(version=__version__, address=address, file=files.address, times=time_phrases)
+        found.filters.update(
+            amount=_amount,
+            amounts=amount_bars.listed,
+            ordered=ordered,
+            number=amount_bars.number,
+            duration=time_phrases.duration,
+            breakable=breakable,
+            ident=ident,
+            tidy=tidy,
+        )
+
+    async def render(self, template: str, context: Mapping[str, Any]) -> Sequence[bytes]:
+        """Return the HTML of a page in pieces; other tasks run after each millisecond.
+
+        The interpreter would otherwise be kept from the core for as long as a large page takes.
+        """
+        pieces: list[bytes] = []
+        waiting: list[str] = []
+        size, until = 0, self._turns.begin()
+        for text in self._environment.get_template(template).generate(**context):
+            waiting.append(text)
+            size += len(text)
+            if size >= PIECE:
+                pieces.append("".join(waiting).encode("utf-8", "replace"))
+                waiting, size = [], 0
+            if self._turns.is_over(until):
+                until = await self._turns.next()
+        pieces.append("".join(waiting).encode("utf-8", "replace"))
+        return pieces
+
+    def render_at_once(self, template: str, context: Mapping[str, Any]) -> bytes:
+        """Return the HTML of a small page."""
+        return self._environment.get_template(template).render(context).encode("utf-8", "replace")
+
+
+def _amount(value: int, name: str) -> str:
+    return amount_bars.amount(name, value)
+
+
+def tidy(text: str) -> str:
+    """Return a message with tenths of a second at most: `29.9s` instead of `29.981477569s`."""
+    return _LONG_SECONDS.sub(r"\1s", text)
+
+
+def ident(name: str) -> str:
+    """Return a name as a part of an `id` attribute, which has no blanks."""
+    return quote(name, safe="", errors="replace")
+
+
+@functools.lru_cache(maxsize=1024)
+def breakable(name: str) -> Markup:
+    """Return a name that lines may break behind dots, slashes, hyphens and underscores."""
+    found = Markup.escape(name)
+    for char in "./-_":
+        found = found.replace(char, Markup(f"{char}<wbr>"))
+    return found

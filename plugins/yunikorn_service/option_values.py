@@ -1,0 +1,41 @@
+"""Values of options of commands that run a service: times and sizes."""
+
+from __future__ import annotations
+
+import click
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import parse_duration
+from yunikorn.errors import QuantityError
+from yunikorn.quantities import parse_quantity
+
+OFF = "off"
+NEVER = "never"
+SMALLEST_PART = 64 << 10
+"""Minimum size in bytes at which a recording may continue in another file."""
+
+
+def parse_seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """Return a time such as `5m` in seconds; None for `never` or no value."""
+    if value is None or value == NEVER:
+        return None
+    try:
+        nanoseconds = parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if nanoseconds <= 0:
+        raise click.BadParameter(f"has to be longer than 0s, not {value}")
+    return nanoseconds / SECOND
+
+
+def parse_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Return a size such as `1Gi` in bytes; None for no value."""
+    if value is None:
+        return None
+    try:
+        size = parse_quantity("bytes", value)
+    except QuantityError as error:
+        raise click.BadParameter(str(error)) from error
+    if size < SMALLEST_PART:
+        raise click.BadParameter(f"has to be at least 64Ki, not {value}")
+    return size

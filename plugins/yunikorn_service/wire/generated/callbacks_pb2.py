@@ -1,0 +1,40 @@
+"""The classes of proto/callbacks.proto. Made by `python -m yunikorn_service.wire.compile_protos`."""
+
+from yunikorn_service.wire.generated import si_v0_11_pb2 as si_v0_11_pb2
+from yunikorn_service.wire.protocol import define
+
+DESCRIPTOR = define(
+    b'\n\x0fcallbacks.proto\x12\x10yunikorn.shim.v1\x1a\x0esi_v0_11.proto"\xf1\x03\n\x13FromResourceMana'
+    b'ger\x12\x12\n\x04call\x18\x01 \x01(\x04R\x04call\x12,\n\x04open\x18\x02 \x01(\x0b2\x16.yunikorn.shim.v1.OpenH\x00R\x04open\x12F\n'
+    b'\npredicates\x18\x03 \x01(\x0b2$.yunikorn.shim.v1.PredicatesResponseH\x00R\npredicates\x12X\n'
+    b'\rconfiguration\x18\x04 \x01(\x0b20.yunikorn.wire.v0_11.UpdateConfigurationResponseH\x00'
+    b'R\rconfiguration\x125\n\x07failure\x18\x05 \x01(\x0b2\x19.yunikorn.shim.v1.FailureH\x00R\x07failure\x12d'
+    b'\n\x14update_configuration\x18\x06 \x01(\x0b2/.yunikorn.wire.v0_11.UpdateConfigurationRe'
+    b'questH\x00R\x13updateConfiguration\x12N\n\x10fail_application\x18\x07 \x01(\x0b2!.yunikorn.shim.v'
+    b'1.FailApplicationH\x00R\x0ffailApplicationB\t\n\x07content"\x89\x05\n\rFromScheduler\x12\x12\n\x04cal'
+    b'l\x18\x01 \x01(\x04R\x04call\x122\n\x06opened\x18\x02 \x01(\x0b2\x18.yunikorn.shim.v1.OpenedH\x00R\x06opened\x12E\n\npre'
+    b'dicates\x18\x03 \x01(\x0b2#.yunikorn.shim.v1.PredicatesRequestH\x00R\npredicates\x12W\n\rconf'
+    b'iguration\x18\x04 \x01(\x0b2/.yunikorn.wire.v0_11.UpdateConfigurationRequestH\x00R\rconf'
+    b'iguration\x12<\n\x06states\x18\x05 \x01(\x0b2".yunikorn.shim.v1.SchedulingStatesH\x00R\x06states\x12'
+    b'2\n\x06events\x18\x06 \x01(\x0b2\x18.yunikorn.shim.v1.EventsH\x00R\x06events\x12E\n\x05cache\x18\x07 \x01(\x0b2-.yun'
+    b'ikorn.wire.v0_11.ReSyncSchedulerCacheArgsH\x00R\x05cache\x12g\n\x15configuration_upda'
+    b'ted\x18\x08 \x01(\x0b20.yunikorn.wire.v0_11.UpdateConfigurationResponseH\x00R\x14configura'
+    b'tionUpdated\x12,\n\x04done\x18\t \x01(\x0b2\x16.yunikorn.shim.v1.DoneH\x00R\x04done\x125\n\x07failure\x18\n \x01'
+    b'(\x0b2\x19.yunikorn.shim.v1.FailureH\x00R\x07failureB\t\n\x07content"]\n\x04Open\x12\x13\n\x05rm_id\x18\x01 \x01'
+    b'(\tR\x04rmId\x12@\n\x0ccapabilities\x18\x02 \x03(\x0e2\x1c.yunikorn.shim.v1.CapabilityR\x0ccapabiliti'
+    b'es"}\n\x06Opened\x121\n\x14timeout_milliseconds\x18\x01 \x01(\x03R\x13timeoutMilliseconds\x12@\n\x0ccapab'
+    b'ilities\x18\x02 \x03(\x0e2\x1c.yunikorn.shim.v1.CapabilityR\x0ccapabilities"\x98\x01\n\x11Predicates'
+    b'Request\x12%\n\x0eallocation_key\x18\x01 \x01(\tR\rallocationKey\x12%\n\x0eapplication_id\x18\x02 \x01(\tR\r'
+    b'applicationId\x12\x19\n\x08node_ids\x18\x03 \x03(\tR\x07nodeIds\x12\x1a\n\x08allocate\x18\x04 \x01(\x08R\x08allocate"\x9d\x01\n'
+    b'\x12PredicatesResponse\x12K\n\x07refused\x18\x01 \x03(\x0b21.yunikorn.shim.v1.PredicatesRespon'
+    b'se.RefusedEntryR\x07refused\x1a:\n\x0cRefusedEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01('
+    b'\tR\x05value:\x028\x01"f\n\x10SchedulingStates\x12R\n\x06states\x18\x01 \x03(\x0b2:.yunikorn.wire.v0_11.U'
+    b'pdateContainerSchedulingStateRequestR\x06states"B\n\x06Events\x128\n\x06events\x18\x01 \x03(\x0b2 '
+    b'.yunikorn.wire.v0_11.EventRecordR\x06events"w\n\x0fFailApplication\x12%\n\x0eapplicati'
+    b'on_id\x18\x01 \x01(\tR\rapplicationId\x12%\n\x0epartition_name\x18\x02 \x01(\tR\rpartitionName\x12\x16\n\x06rea'
+    b'son\x18\x03 \x01(\tR\x06reason"\x06\n\x04Done"!\n\x07Failure\x12\x16\n\x06reason\x18\x01 \x01(\tR\x06reason*y\n\nCapabili'
+    b'ty\x12\x1a\n\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x0e\n\nPREDICATES\x10\x01\x12\x15\n\x11SCHEDULING_STATES\x10\x02\x12\n\n'
+    b'\x06EVENTS\x10\x03\x12\t\n\x05CACHE\x10\x04\x12\x11\n\rCONFIGURATION\x10\x052b\n\tCallbacks\x12U\n\x07Connect\x12%.yuniko'
+    b'rn.shim.v1.FromResourceManager\x1a\x1f.yunikorn.shim.v1.FromScheduler(\x010\x01b\x06pro'
+    b'to3'
+    , globals())

@@ -1,0 +1,17 @@
+# Types of proto/si_secret.proto. Made by `python -m yunikorn_service.wire.compile_protos`.
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.internal.containers import (
+    MessageMap,
+    RepeatedCompositeFieldContainer,
+    RepeatedScalarFieldContainer,
+    ScalarMap,
+)
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message import Message
+
+
+DESCRIPTOR: FileDescriptor

@@ -1,1 +1,0 @@
-"""Output derived from the state of the scheduler, besides responses and events."""
