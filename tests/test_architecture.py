@@ -1,7 +1,8 @@
-"""The drawing of the source tree in docs/architecture.md names all folders, as the READMEs of packages do."""
+"""docs/architecture.md draws all folders, as the READMEs of packages do, and names files that exist."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from yunikorn.framework.defaults import SOURCE_ROOTS
 
 CHECKOUT = Path(__file__).parent.parent
+CORE = CHECKOUT / "yunikorn"
 PAGE = CHECKOUT / "docs" / "architecture.md"
 
 
@@ -37,6 +39,15 @@ def test_every_folder_of_the_packages_is_drawn() -> None:
         for path in (CHECKOUT / root).rglob("__init__.py")
     }
     assert packages - drawn() == {"plugins/yunikorn_service/wire/generated"}
+
+
+def test_files_that_the_page_names_exist() -> None:
+    """Find them by their paths in the checkout, in a folder of the core, or in a package."""
+    places = [CHECKOUT, CORE, CORE / "scheduling", *(CHECKOUT / root for root in ("plugins", "policies"))]
+    places += [CHECKOUT / root / package for package, root in SOURCE_ROOTS.items()]
+    named = set(re.findall(r"\b[\w/]+/\w+\.py\b", PAGE.read_text("utf-8")))
+    assert named
+    assert [file for file in sorted(named) if not any((place / file).is_file() for place in places)] == []
 
 
 @pytest.mark.parametrize("package", sorted(SOURCE_ROOTS))
