@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -20,7 +20,7 @@ from yunikorn.api import Plugin
 from yunikorn.interface.callback import CallbackAdapter
 
 if TYPE_CHECKING:
-    from yunikorn.framework.registry import Registry
+    from yunikorn.interface.session import Session
 
 OURSELVES = "the scheduler itself"
 
@@ -45,13 +45,7 @@ class CoreActivity:
         return f"{self.actor}{doing} ({self.place})"
 
 
-class HasPlugins(Protocol):
-    """A session with the plugins of its configuration."""
-
-    enabled: Registry
-
-
-def origin_of(cls: type[object], sessions: Iterable[HasPlugins]) -> str:
+def origin_of(cls: type[object], sessions: Iterable[Session]) -> str:
     """Return the origin of a plugin's class among the plugins of these sessions."""
     for session in sessions:
         for offer in session.enabled.offers():

@@ -61,7 +61,9 @@ class UpdateHandler:
         """Create for these partitions; with `workers`, applications may wait for their checks."""
         self._partitions = partitions
         self._asks = AskEntries(partitions)
-        self._waiting = WaitingEntries(partitions, self._asks, self) if workers else None
+        self._waiting: WaitingEntries | None = None
+        if workers:
+            self._waiting = WaitingEntries(partitions, self._asks, self.release_ask, self.release)
 
     def take(self, request: UpdateRequest) -> None:
         """Apply applications, then asks and releases, then nodes, and existing allocations at the end.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -36,25 +36,20 @@ Place = tuple["PartitionScheduler", str]
 """Partition and id of a waiting application."""
 
 
-class Releasing(Protocol):
-    """Handler of the releases of an update."""
-
-    def release_ask(self, gone: AllocationAskRelease) -> None:
-        """Apply the release of an ask."""
-        ...
-
-    def release(self, gone: AllocationRelease) -> None:
-        """Apply the release of an allocation."""
-        ...
-
-
 class WaitingEntries:
     """Keeps back entries of the updates of one RM."""
 
-    def __init__(self, partitions: RMPartitions, asks: AskEntries, handler: Releasing) -> None:
+    def __init__(
+        self,
+        partitions: RMPartitions,
+        asks: AskEntries,
+        release_ask: Callable[[AllocationAskRelease], None],
+        release: Callable[[AllocationRelease], None],
+    ) -> None:
+        """Create for these partitions; the functions apply releases that were kept back."""
         self._partitions = partitions
         self._asks = asks
-        self._handler = handler
+        self._release_ask, self._release = release_ask, release
 
     def keep_back(self, request: UpdateRequest) -> UpdateRequest:
         """Return an update without the entries of waiting applications, which are applied later."""
@@ -63,11 +58,9 @@ class WaitingEntries:
         releases = request.releases
         asks = self._sort(request.asks, self._of_ask, self._defer_asks)
         ask_releases = self._sort(
-            releases.allocation_asks_to_release, self._of_release, self._defer_each(self._handler.release_ask)
+            releases.allocation_asks_to_release, self._of_release, self._defer_each(self._release_ask)
         )
-        ends = self._sort(
-            releases.allocations_to_release, self._of_named, self._defer_each(self._handler.release)
-        )
+        ends = self._sort(releases.allocations_to_release, self._of_named, self._defer_each(self._release))
         allocations = self._sort(request.allocations, self._of_allocation, self._defer_allocations)
         return attrs.evolve(
             request,
