@@ -30,7 +30,6 @@ FOUNDATION = {
     "yunikorn.errors",
     "yunikorn.clock",
     "yunikorn.config_maps",
-    "yunikorn.input_files",
     "yunikorn.resources",
     "yunikorn.quantities",
     "yunikorn.text",
@@ -66,7 +65,6 @@ MAY_IMPORT = {
     "yunikorn.errors": {"yunikorn.containment"},
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.config_maps": {"yunikorn.errors"},
-    "yunikorn.input_files": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
     "yunikorn.background": {"yunikorn.containment", "yunikorn.errors"},
@@ -92,7 +90,7 @@ MAY_IMPORT = {
     "yunikorn_commands.commands": COMMANDS,
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
-    "yunikorn_service.recording": INTERFACE | {"yunikorn_service.wire"},
+    "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
     "yunikorn_service": INTERFACE
     | LOOPS
     | {"yunikorn.runtime", "yunikorn_service.wire", "yunikorn_service.recording"},
@@ -111,7 +109,8 @@ MAY_IMPORT = {
     | {"yunikorn.runtime", "yunikorn_rest"}
     | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web", "yunikorn_service"},
     "yunikorn_rest.routes": INTERFACE
-    | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_rest.metrics", "yunikorn_service"},
+    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
+    | {"yunikorn_service"},
     "yunikorn_rest.web": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
     "yunikorn_lab": set(),

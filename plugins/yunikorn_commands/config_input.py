@@ -12,7 +12,7 @@ from yunikorn.config.load import Outcome
 from yunikorn.config.source import LocatedText, read_source
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import DASH, LARGEST_CONFIG, name_of, read_input
+from yunikorn_commands.input_files import DASH, LARGEST_CONFIG, name_of, read_input
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.mistaken_files import not_a_config
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
-from yunikorn.input_files import InputFile, UnreadableInput, read_input, unpacked
+from yunikorn_commands.input_files import InputFile, UnreadableInput, read_input, unpacked
 
 SHOWN = 20
 """Maximum number of problems in an error message; the number of further problems is printed."""

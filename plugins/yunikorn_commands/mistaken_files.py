@@ -12,7 +12,7 @@ import zlib
 import attrs
 
 from yunikorn.errors import UsageError
-from yunikorn.input_files import GZIP
+from yunikorn_commands.input_files import GZIP
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.workload_formats import NODE_COLUMNS, POD_COLUMNS, is_batsim, is_slurm
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from yunikorn.input_files import DASH
+from yunikorn_commands.input_files import DASH
 
 _TAKEN = "yunikorn_commands.path_types.taken"
 """Key of the context for the parameter that has standard input."""

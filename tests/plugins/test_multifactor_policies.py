@@ -12,11 +12,11 @@ import pytest
 from tests.core.kit import RM, Tree, configuration, document, partition, plugin_with, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Ask, Context, Node, Queue, QueueSortPolicy, Task
 from yunikorn.config.load import load_config
-from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.errors import ConfigError, OptionError
 from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.plugin_uses import plugin_uses
 from yunikorn_policies.multifactor import Multifactor
 from yunikorn_testing import application
 

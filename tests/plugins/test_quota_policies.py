@@ -13,11 +13,11 @@ from tests.plugins.quota_kit import ANSWERS, HOUR, Answer, Make, leaf, lenders, 
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.config.load import check_config
-from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.resources import Resource
+from yunikorn_commands.plugin_uses import plugin_uses
 from yunikorn_testing import application, ask, assert_pending_because, node
 
 # -- time of day --------------------------------------------------------------------------------------

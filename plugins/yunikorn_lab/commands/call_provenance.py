@@ -12,7 +12,7 @@ import click
 from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import DASH, HeldInput, name_of
+from yunikorn_commands.input_files import DASH, HeldInput, name_of
 from yunikorn_lab.commands.workload import WorkloadSource
 from yunikorn_lab.reporting.provenance import (
     NODES,

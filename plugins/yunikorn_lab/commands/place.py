@@ -17,9 +17,9 @@ from yunikorn.cli.output import echo
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
-from yunikorn.input_files import name_of, read_input
 from yunikorn.text import suggest
 from yunikorn_commands.config_input import ConfigInput, folder_of
+from yunikorn_commands.input_files import name_of, read_input
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.path_types import INPUT
 

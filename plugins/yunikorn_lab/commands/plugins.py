@@ -22,7 +22,6 @@ from yunikorn import __version__
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.config.load import load_config
-from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import ConfigError, UnknownPlugin, UsageError, printable
@@ -30,9 +29,10 @@ from yunikorn.framework.kinds import KINDS, NODE_SORT, PluginKind
 from yunikorn.framework.offers import Broken, Offer, Option
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import read_input
 from yunikorn.scheduling.node_policies import WeightedScores
+from yunikorn_commands.input_files import read_input
 from yunikorn_commands.path_types import INPUT
+from yunikorn_commands.plugin_uses import plugin_uses
 from yunikorn_lab.commands.new_package import new
 
 
@@ -167,8 +167,8 @@ def command(
     used = None
     if config is not None:
         # Imported here because only --config needs it.
-        from yunikorn.input_files import name_of
         from yunikorn_commands.config_input import folder_of, read_config
+        from yunikorn_commands.input_files import name_of
         from yunikorn_commands.input_source import InputError
 
         registry = registry.trusting(folder_of(config))

@@ -20,7 +20,7 @@ from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import InputFile
+from yunikorn_commands.input_files import InputFile
 from yunikorn_commands.load_plugins import LOAD_PLUGINS_OPTION
 from yunikorn_commands.signals import ending_early
 from yunikorn_lab.commands.run_options import preempted_option, until_option

@@ -21,8 +21,8 @@ from yunikorn.cli.output import echo, has_colours, notes, remark, results
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import name_of
 from yunikorn_commands.config_input import folder_of, read_config
+from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.signals import ending_early, status_of

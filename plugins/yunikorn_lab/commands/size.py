@@ -15,8 +15,8 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo, notes, results
 from yunikorn.errors import UsageError
-from yunikorn.input_files import name_of
 from yunikorn_commands.config_input import folder_of
+from yunikorn_commands.input_files import name_of
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs

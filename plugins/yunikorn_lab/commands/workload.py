@@ -20,9 +20,9 @@ from click.core import ParameterSource
 
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
-from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.text import listed
+from yunikorn_commands.input_files import InputFile, hold
 from yunikorn_commands.input_source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn_commands.load_plugins import LOAD_PLUGINS
 from yunikorn_commands.mistaken_files import explained, explained_nodes

@@ -17,7 +17,7 @@ from yunikorn import __version__
 from yunikorn.config.load import check_config
 from yunikorn.framework.installed import installed_plugins, selected_plugins
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import HeldInput, InputFile
+from yunikorn_commands.input_files import HeldInput, InputFile
 from yunikorn_lab.simulation.workload import ConfigEvent, Workload
 
 WORKLOAD, NODES, CONFIG, PLUGIN = "workload", "nodes", "configuration loaded later", "plugin file"

@@ -22,7 +22,7 @@ import attrs
 import cattrs
 
 from yunikorn.errors import UsageError
-from yunikorn.input_files import HeldInput, InputFile
+from yunikorn_commands.input_files import HeldInput, InputFile
 from yunikorn_lab.reporting.decision_log import DecisionLog
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.provenance import NODES, WORKLOAD

@@ -21,8 +21,8 @@ from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import name_of
 from yunikorn.text import suggest
+from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_lab.reporting.queue_paths import is_queue_path, numbered_path
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import Problem, UsageError
-from yunikorn.input_files import InputFile
+from yunikorn_commands.input_files import InputFile
 from yunikorn_commands.input_source import (
     InputError,
     SeedWithoutEffect,

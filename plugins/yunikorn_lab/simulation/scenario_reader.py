@@ -20,8 +20,8 @@ import attrs
 from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.yaml_reading import Findings, YamlTable
 from yunikorn.errors import ConfigError, Problem, QuantityError
-from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
+from yunikorn_commands.input_files import GZIP, HeldInput, InputFile
 from yunikorn_commands.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn_lab.simulation.arrivals import Arrivals
 from yunikorn_lab.simulation.dependencies import find_cycles

@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterable, Sequence
 
 import attrs
 
-from yunikorn.config.plugin_uses import uses_by_partition
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import PluginKind
@@ -16,6 +15,7 @@ from yunikorn.framework.offers import Broken, Offer
 from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_commands.plugin_uses import uses_by_partition
 from yunikorn_rest.answers import Answer
 from yunikorn_rest.endpoints import Call, Route
 from yunikorn_rest.fields import shape_like

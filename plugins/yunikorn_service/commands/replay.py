@@ -19,9 +19,9 @@ from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import name_of
 from yunikorn.text import number_of
 from yunikorn_commands.config_input import folder_of, read_config
+from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.load_plugins import LOAD_PLUGINS
 from yunikorn_commands.path_types import INPUT

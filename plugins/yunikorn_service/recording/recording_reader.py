@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
-from yunikorn.input_files import name_of, read_input
 from yunikorn.interface.commands import RegisterResourceManager, Update
+from yunikorn_commands.input_files import name_of, read_input
 from yunikorn_service.recording.recorded_commands import addressed
 from yunikorn_service.recording.recorded_entry import OF_NONE, Part, RecordedEntry, read_line
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn import input_files
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
-from yunikorn.input_files import DASH, HeldInput, UnreadableInput, hold, read_input, unpacked
+from yunikorn_commands import input_files
+from yunikorn_commands.input_files import DASH, HeldInput, UnreadableInput, hold, read_input, unpacked
 
 CHECKOUT = Path(__file__).parents[3]
 QUICKSTART = CHECKOUT / "examples" / "quickstart"
