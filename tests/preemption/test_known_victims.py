@@ -12,7 +12,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
 from yunikorn.scheduling.preemption.candidate_store import CandidateStore
-from yunikorn.scheduling.preemption.candidates import KnownVictims
+from yunikorn.scheduling.preemption.candidates import Needs
 from yunikorn.scheduling.preemption.victims import PreemptionPlan, Search
 
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]
@@ -59,21 +59,21 @@ class Compared:
 
     def __init__(self) -> None:
         self.plan = Search.plan
-        self.remember = KnownVictims.hold_for
+        self.remember = Needs.hold_for
         self.counts: Counter[str] = Counter()
 
     def __call__(self, search: Search, *arguments: Any, **options: Any) -> PreemptionPlan | None:
         found = self.plan(search, *arguments, **options)
-        with mock.patch.object(KnownVictims, "hold_for", return_value=False):
+        with mock.patch.object(Needs, "hold_for", return_value=False):
             plain = self.plan(search, *arguments, **options)
         assert found == plain
         self.counts["found" if found else "none"] += 1
         return found
 
-    def hold_for(self, known: KnownVictims, *arguments: Any) -> bool:
+    def hold_for(self, needs: Needs, *arguments: Any) -> bool:
         """Count how often what is known is of use."""
-        found = self.remember(known, *arguments)
-        self.counts["usable" if found else "unusable"] += bool(known._needs)
+        found = self.remember(needs, *arguments)
+        self.counts["usable" if found else "unusable"] += bool(needs)
         return found
 
 
@@ -84,7 +84,7 @@ def test_victims_are_those_of_a_plain_search(policy: str) -> None:
         # The candidates of a constant policy are kept, and victims are not remembered then.
         mock.patch.object(CandidateStore, "find", return_value=None),
         mock.patch.object(Search, "plan", lambda *arguments, **options: compared(*arguments, **options)),
-        mock.patch.object(KnownVictims, "hold_for", lambda *arguments: compared.hold_for(*arguments)),
+        mock.patch.object(Needs, "hold_for", lambda *arguments: compared.hold_for(*arguments)),
     ):
         for seed in range(60):
             play(Random(seed), policy)

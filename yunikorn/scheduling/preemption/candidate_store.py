@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.scheduling.preemption.candidates import candidates_on, shortage, total_of
+from yunikorn.scheduling.preemption.candidates import Needs, candidates_on, shortage
 from yunikorn.scheduling.preemption.kept_candidates import (
     KeptCandidates,
     NodeChanges,
@@ -238,8 +238,8 @@ class KnownNodes:
         """Position of the first node that no search has reached yet."""
         self._found = bytearray(len(kept.nodes))
         """Result of the latest search by position: `UNKNOWN`, `SEVERAL` or `HOPELESS`."""
-        self._needs: dict[Queue, Tally] = {}
-        """Largest amounts of the candidates chosen on any failed node, by leaf."""
+        self._needs = Needs()
+        """What the choices took by which nodes failed."""
         self._by_leaf: dict[Queue, set[int]] = {}
         """Positions of failed nodes with such candidates of a leaf; some may have changed since."""
         self._seen = kept.log.end
@@ -292,10 +292,5 @@ class KnownNodes:
         if not self._found[position]:
             del self._open[bisect_left(self._open, position)]
         self._found[position] = SEVERAL if least else HOPELESS
-        total = total_of(chosen)
-        for leaf in {one.app.chain[0]: None for one in chosen}:
+        for leaf in self._needs.add(chosen):
             self._by_leaf.setdefault(leaf, set()).add(position)
-            need = self._needs.setdefault(leaf, {})
-            for name, amount in total.items():
-                if amount > need.get(name, 0):
-                    need[name] = amount

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import Tally, grow
-from yunikorn.scheduling.preemption.snapshot import apart, fence_root, reaches
+from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
 from yunikorn.scheduling.preemption.victim_policy import is_originator, may_go
 
 if TYPE_CHECKING:
@@ -107,8 +107,6 @@ Entry = tuple[float, str, "Node", "list[Allocation] | None"]
 """Heap entry: (lower bound of the cost, or the cost, node id, node, victims or None if not computed yet).
 
 Without costs of the policy, the cost is the number of victims."""
-Needs = dict["Queue", Tally]
-"""Amounts that victims use, by queue; leaves and their ancestors."""
 ROUNDING = 1 - 1e-9
 """Factor by which a computed bound is reduced, so that rounding does not raise it above the cost."""
 
@@ -205,60 +203,34 @@ class KnownVictims:
         """Create with lower bounds only; `bounds` has an entry for each node."""
         self.entries = dict(bounds)
         """Entry by id of the node: the cost with the victims if they are known, else a lower bound."""
-        self._needs: Needs = {}
-        """Largest amounts that the victims of any known node use."""
+        self.needs = Needs()
 
-    def add(self, entry: Entry, needs: Needs) -> None:
-        """Remember the victims of a node, with the amounts that all victims tried there use."""
+    def add(self, entry: Entry, chosen: Sequence[Allocation]) -> None:
+        """Remember the victims of a node, which were found by choosing `chosen` there."""
         self.entries[entry[1]] = entry
-        for queue, need in needs.items():
-            known = self._needs.setdefault(queue, {})
-            for name, amount in need.items():
-                if amount > known.get(name, 0):
-                    known[name] = amount
-
-    def hold_for(self, snapshot: PreemptionSnapshot, asking: Queue, pairs: Pairs) -> bool:
-        """Return True if no known victim would be passed over for a request of the queue `asking`."""
-        return spares(self._needs, snapshot, asking, pairs)
+        self.needs.add(chosen)
 
 
-def needs_of(victims: Iterable[Allocation]) -> Needs:
-    """Return the amounts that victims use, by queue."""
-    found: Needs = {}
-    for victim in victims:
-        for queue in victim.app.chain:
-            grow(found.setdefault(queue, {}), victim.resource)
-    return found
+class Needs(dict["Queue", Tally]):
+    """By leaf, the most that any choice of victims takes in which the leaf has a part.
 
-
-def spares(needs: Needs, snapshot: PreemptionSnapshot, asking: Queue, pairs: Pairs) -> bool:
-    """Return True if all queues stay above their guarantees without `needs`, whatever the order of victims.
-
-    The conditions are those of `Search._take` after the last victim: before it, all queues use more.
+    What was found by these choices holds while each leaf may lose as much, together with its ancestors.
     """
-    for queue, need in needs.items():
-        if queue.is_leaf and queue is not asking and not _is_over(queue, needs, snapshot, asking, pairs):
-            return False
-        if queue.guaranteed and queue not in asking.chain:
-            used = snapshot.used(queue)
-            for name, amount in queue.guaranteed.items():
-                if need.get(name) and used.get(name, 0) - need[name] < amount:
-                    return False
-    return True
 
+    def add(self, chosen: Sequence[Allocation]) -> Iterable[Queue]:
+        """Add a choice of victims, and return their leaves."""
+        total = total_of(chosen)
+        leaves = {one.app.chain[0]: None for one in chosen}
+        for leaf in leaves:
+            need = self.setdefault(leaf, {})
+            for name, amount in total.items():
+                if amount > need.get(name, 0):
+                    need[name] = amount
+        return leaves
 
-def _is_over(leaf: Queue, needs: Needs, snapshot: PreemptionSnapshot, asking: Queue, pairs: Pairs) -> bool:
-    """Return True if `leaf` still exceeds a guarantee for any of these types, or has no guarantee."""
-    bare = True
-    for queue in apart(leaf, asking):
-        if queue.guaranteed:
-            bare = False
-            used, need = snapshot.used(queue), needs.get(queue, {})
-            for name, _ in pairs:
-                amount = queue.guaranteed.get(name)
-                if amount is not None and used.get(name, 0) - need.get(name, 0) > amount:
-                    return True
-    return bare
+    def hold_for(self, may_lose: Callable[[Queue, Tally], bool]) -> bool:
+        """Return True if each leaf may lose what the choices take."""
+        return all(may_lose(leaf, need) for leaf, need in self.items())
 
 
 class Pool:

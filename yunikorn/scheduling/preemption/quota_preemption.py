@@ -19,6 +19,7 @@ import attrs
 from yunikorn.api import PreemptionCause
 from yunikorn.quantities import in_words
 from yunikorn.resources import NOTHING, Resource, Tally, shrink
+from yunikorn.scheduling.preemption.candidates import total_of
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 
 if TYPE_CHECKING:
@@ -222,13 +223,9 @@ class QuotaPreemption:
             self._repeat(queue)
         if repeated and not victims:
             return
-        claimed: Tally = {}
-        for victim in victims:
-            for name, amount in victim.resource.items():
-                claimed[name] = claimed.get(name, 0) + amount
         summary = (
             f"Quota Preemption results summary: preemptable resources: {in_words(over)}, "
-            f"claimed resources: {in_words(claimed)}, selected victims: {len(victims)}, "
+            f"claimed resources: {in_words(total_of(victims))}, selected victims: {len(victims)}, "
             f"preempted victims: {len(victims)}"
         )
         self._partition.changes.quota_enforced(queue, summary)

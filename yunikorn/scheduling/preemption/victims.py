@@ -27,11 +27,9 @@ from yunikorn.model.node import Node
 from yunikorn.resources import INT64_MAX, Tally, grow, shrink
 from yunikorn.scheduling.preemption.candidates import (
     Pool,
-    needs_of,
     prune,
     room_on,
     shortage,
-    spares,
     total_of,
     uses_any_of,
 )
@@ -195,7 +193,7 @@ class Search:
             )
         entries = pool.choices(fits)
         known = pool.known(self._eligible, originators=self._originators)
-        if known.hold_for(self._snapshot, self._leaf, self._pairs):
+        if known.needs.hold_for(self._may_lose):
             return self._by_cost(pool, list(known.entries.values()), known)
         return self._by_cost(pool, entries, None)
 
@@ -223,14 +221,13 @@ class Search:
         if not short:
             return None
         chosen, enough = first_that_help(self._alive(pool.on(node)), dict(short))
-        needs = needs_of(chosen)
         if not enough:
             # Less would help with guarantees.
             known.entries.pop(node.id, None)
             return None
-        if spares(needs, self._snapshot, self._leaf, self._pairs):
+        if self._may_go_together(chosen):
             victims = self._needed(node, chosen)
-            known.add((pool.every.cost(victims), node.id, node, victims), needs)
+            known.add((pool.every.cost(victims), node.id, node, victims), chosen)
             return victims
         return self._on_node(node)
 
@@ -321,12 +318,12 @@ class Search:
             return None
         if len(chosen) == 1 or self._may_go_together(chosen):
             return self._needed(node, chosen)
-        chosen, enough = self._first_that_may_go(there, dict(short))
+        chosen, enough = self._take_in_turn(there, short)
         # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
         for sort in (others_first, list) if len(chosen) < len(there) else ():
             if not enough:
                 largest = sorted(there, key=lambda one: -_part_of(short, one))
-                chosen, enough = self._first_that_may_go(sort(largest), dict(short))
+                chosen, enough = self._take_in_turn(sort(largest), short)
         return self._needed(node, chosen) if enough else None
 
     def _needed(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
@@ -343,23 +340,11 @@ class Search:
 
         return prune(chosen, is_unneeded)
 
-    def _first_that_may_go(
-        self, candidates: Iterable[Allocation], short: Tally
-    ) -> tuple[list[Allocation], bool]:
-        """Return the victims in order until nothing is short, and True if that was reached."""
-        chosen: list[Allocation] = []
-        for victim in candidates:
-            if not short:
-                break
-            helps = [name for name in short if victim.resource.get(name, 0) > 0]
-            if helps and self._take(victim):
-                chosen.append(victim)
-                for name in helps:
-                    short[name] -= victim.resource[name]
-                    if short[name] <= 0:
-                        del short[name]
+    def _take_in_turn(self, candidates: Iterable[Allocation], short: Tally) -> tuple[list[Allocation], bool]:
+        """As `first_that_help`, but of those that may go after the ones before them."""
+        chosen, enough = first_that_help(candidates, dict(short), self._take)
         self._put_back(chosen)
-        return chosen, not short
+        return chosen, enough
 
     # -- bounds -------------------------------------------------------------------------------------
 
@@ -439,15 +424,20 @@ class Search:
         return kept
 
 
-def first_that_help(candidates: Iterable[Allocation], short: Tally) -> tuple[list[Allocation], bool]:
-    """Return the victims in order until nothing is short, and True if that was reached."""
+def first_that_help(
+    candidates: Iterable[Allocation], short: Tally, take: Callable[[Allocation], bool] | None = None
+) -> tuple[list[Allocation], bool]:
+    """Return the victims in order until nothing is short, and True if that was reached.
+
+    With `take`, those for which it returns False are passed over.
+    """
     chosen: list[Allocation] = []
     for victim in candidates:
         if not short:
             break
         resource = victim.resource
         helps = [name for name in short if resource.get(name, 0) > 0]
-        if helps:
+        if helps and (take is None or take(victim)):
             chosen.append(victim)
             for name in helps:
                 short[name] -= resource[name]
