@@ -17,8 +17,8 @@ from tests.preemption.test_kept_candidates import LEAVES, Compared, History, com
 from yunikorn.model.allocation import Allocation
 from yunikorn.model.node import Node
 from yunikorn.scheduling.preemption import candidate_store, kept_candidates
-from yunikorn.scheduling.preemption.candidate_store import Glance, KnownNodes
-from yunikorn.scheduling.preemption.victims import Search
+from yunikorn.scheduling.preemption.candidate_store import KnownNodes
+from yunikorn.scheduling.preemption.victims import Glance, Search
 
 pytestmark = pytest.mark.usefixtures("kept_at_once")
 

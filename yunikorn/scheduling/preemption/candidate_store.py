@@ -1,9 +1,5 @@
 """Store of a partition's candidates for preemption, by cause, and the candidates in it for one request.
 
-A node is examined only if its free room and its largest candidate could cover the request. Such nodes are
-looked at in order of their id, and the first on which a single victim suffices ends the search. Only if there
-is none, lower bounds are computed for all nodes.
-
 Most nodes that a search examines were examined before for a request of the same size, and have not changed
 since. `KnownNodes` keeps what was found there, for one amount and one set of eligible leaves, and lists the
 nodes that are left to examine. What was found on a node holds for another request if the candidates that were
@@ -13,7 +9,6 @@ any known node require (`docs/decisions/archive/0175`).
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -48,9 +43,6 @@ QUEUES = 32
 IMPOSSIBLE = 1 << 40
 """Lower bound on the number of victims where no number suffices."""
 UNKNOWN, SEVERAL, HOPELESS = range(3)
-Glance = tuple[int, "list[Allocation] | None", "Sequence[Allocation] | None"]
-"""Lower bound on the number of victims on a node, 0 if there are none; the victims if the number is exact:
-always if it is 1; and the candidates whose choice showed this, None if it depends on guarantees."""
 
 
 class CandidateStore:
@@ -154,53 +146,13 @@ class KeptPool:
         """Return what a node lacks for the request once all pending releases have ended."""
         return shortage(self.room(node), self._pairs)
 
-    def by_cost(
-        self,
-        fits: Callable[[Node], bool],
-        glance: Callable[[Node], Glance],
-        victims_on: Callable[[Node], list[Allocation] | None],
-        may_lose: Callable[[Queue, Tally], bool],
-        *,
-        originators: bool,
-    ) -> Iterator[tuple[Node, list[Allocation]]]:
-        """Yield nodes and the victims there, the fewest first, then by node id.
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes in the order of their ids, which is that of positions."""
+        return self._kept.nodes
 
-        `fits` returns True for nodes that may host the request. `may_lose` returns True if a leaf keeps its
-        guarantees, and is above them, until an amount has gone from it. `originators` is True if the
-        functions take these into account.
-        """
-        nodes, known = self._kept.nodes, self._known_nodes(originators=originators)
-        later: list[tuple[int, int, list[Allocation] | None]] = []
-        examined = set()
-        for position in known.left(may_lose):
-            node = nodes[position]
-            examined.add(position)
-            if not fits(node):
-                continue
-            least, victims, chosen = glance(node)
-            if least == 1 and victims is not None:
-                yield node, victims
-                continue
-            if chosen is not None:
-                known.fail(position, least, chosen)
-            if least:
-                later.append((least, position, victims))
-        for position, least in enumerate(self._least()):
-            if least < IMPOSSIBLE and position not in examined and not known.is_hopeless(position):
-                later.append((least, position, None))
-        heapq.heapify(later)
-        while later:
-            _, position, found = heapq.heappop(later)
-            node = nodes[position]
-            if found is not None:
-                yield node, found
-            elif position in examined or fits(node):
-                victims = victims_on(node)
-                if victims is not None:
-                    heapq.heappush(later, (len(victims), position, victims))
-
-    def _known_nodes(self, *, originators: bool) -> KnownNodes:
-        """Return what is known of nodes, up to date."""
+    def known_nodes(self, *, originators: bool) -> KnownNodes:
+        """Return what is known of nodes, up to date; `originators` is True if these may be victims, too."""
         kept, every = self._kept, self._known
         key = tuple(self._pairs), frozenset(self._eligible), originators
         # The longest unused is first.
@@ -212,8 +164,8 @@ class KeptPool:
             del every[next(iter(every))]
         return known
 
-    def _least(self) -> Iterable[int]:
-        """Return lower bounds on the number of victims, by position."""
+    def least(self) -> Iterable[int]:
+        """Return lower bounds on the number of victims, by position; 0 where no number suffices."""
         bounds: Iterable[int] | None = None
         for name, amount in self._pairs:
             column = self._kept.column(name)
@@ -222,7 +174,7 @@ class KeptPool:
                 for room, most in zip(column.room, column.largest, strict=True)
             ]
             bounds = needed if bounds is None else list(map(max, bounds, needed))
-        return [bound or IMPOSSIBLE for bound in bounds or ()]
+        return [bound if bound < IMPOSSIBLE else 0 for bound in bounds or ()]
 
 
 class KnownNodes:

@@ -103,8 +103,9 @@ def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool)
 EligibleLeaves = Mapping["Queue", int | None]
 """Leaves whose allocations may be preempted, with the highest eligible priority; None means any."""
 
-Entry = tuple[float, str, "Node", "list[Allocation] | None"]
-"""Heap entry: (lower bound of the cost, or the cost, node id, node, victims or None if not computed yet).
+Entry = tuple[float, str | int, "Node", "list[Allocation] | None"]
+"""Heap entry: (lower bound of the cost, or the cost, id or position of the node, node, victims or None if not
+computed yet).
 
 Without costs of the policy, the cost is the number of victims."""
 ROUNDING = 1 - 1e-9
@@ -207,7 +208,7 @@ class KnownVictims:
 
     def add(self, entry: Entry, chosen: Sequence[Allocation]) -> None:
         """Remember the victims of a node, which were found by choosing `chosen` there."""
-        self.entries[entry[1]] = entry
+        self.entries[entry[2].id] = entry
         self.needs.add(chosen)
 
 

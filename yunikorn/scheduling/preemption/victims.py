@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,14 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.preemption.candidate_store import Glance, KeptPool
+    from yunikorn.scheduling.preemption.candidate_store import KeptPool
     from yunikorn.scheduling.preemption.candidates import EligibleLeaves, Entry, KnownVictims
     from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
+
+Glance = tuple[int, "list[Allocation] | None", "Sequence[Allocation] | None"]
+"""Lower bound on the number of victims on a node, 0 if there are none; the victims if the number is exact:
+always if it is 1; and the candidates whose choice showed this, None if it depends on guarantees."""
 
 
 def victims_on(
@@ -188,35 +193,48 @@ class Search:
         """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
         pool = self._pool
         if not isinstance(pool, Pool):
-            return pool.by_cost(
-                fits, self._glance, self._on_node, self._may_lose, originators=self._originators
-            )
+            return self._fewest_first(pool, fits)
         entries = pool.choices(fits)
         known = pool.known(self._eligible, originators=self._originators)
         if known.needs.hold_for(self._may_lose):
-            return self._by_cost(pool, list(known.entries.values()), known)
-        return self._by_cost(pool, entries, None)
+            on_known = partial(self._on_known, pool, known)
+            return _by_cost(list(known.entries.values()), on_known, pool.every.cost)
+        return _by_cost(entries, self._on_node, pool.every.cost)
 
-    def _by_cost(
-        self, pool: Pool, heap: list[Entry], known: KnownVictims | None
+    def _fewest_first(
+        self, pool: KeptPool, fits: Callable[[Node], bool]
     ) -> Iterator[tuple[Node, list[Allocation]]]:
-        """Yield nodes and the victims there, lowest cost first, then by node id.
+        """Yield the possible nodes and the victims there, the fewest first, then by node id.
 
-        Victims of a node are computed only when its lower bound reaches the top of the heap, and remembered
-        in `known` if they are those of other requests as well.
+        A node is examined only if its free room and its largest candidate could cover the request, in order
+        of ids; the first on which a single victim suffices ends the search. Only if there is none, lower
+        bounds are computed for all nodes.
         """
-        heapq.heapify(heap)
-        while heap:
-            _, _, node, victims = heapq.heappop(heap)
-            if victims is not None:
+        nodes, known = pool.nodes, pool.known_nodes(originators=self._originators)
+        later: list[Entry] = []
+        examined: set[Node] = set()
+        for position in known.left(self._may_lose):
+            node = nodes[position]
+            examined.add(node)
+            if not fits(node):
+                continue
+            least, victims, chosen = self._glance(node)
+            if least == 1 and victims is not None:
                 yield node, victims
-            elif (victims := self._on_known(pool, node, known)) is not None:
-                heapq.heappush(heap, (pool.every.cost(victims), node.id, node, victims))
+                continue
+            if chosen is not None:
+                known.fail(position, least, chosen)
+            if least:
+                later.append((least, position, node, victims))
+        for position, least in enumerate(pool.least()):
+            if least and not known.is_hopeless(position) and nodes[position] not in examined:
+                later.append((least, position, nodes[position], None))
+        yield from _by_cost(
+            later, lambda node: self._on_node(node) if node in examined or fits(node) else None, len
+        )
 
-    def _on_known(self, pool: Pool, node: Node, known: KnownVictims | None) -> list[Allocation] | None:
+    def _on_known(self, pool: Pool, known: KnownVictims, node: Node) -> list[Allocation] | None:
         """As `_on_node`; remembers the victims in `known` if they are those of other requests as well."""
-        if known is None:
-            return self._on_node(node)
         short = pool.shortage(node)
         if not short:
             return None
@@ -422,6 +440,24 @@ class Search:
         kept = prune(victims, is_unneeded)
         self._put_back(kept)
         return kept
+
+
+def _by_cost(
+    heap: list[Entry],
+    victims_on: Callable[[Node], list[Allocation] | None],
+    cost: Callable[[list[Allocation]], float],
+) -> Iterator[tuple[Node, list[Allocation]]]:
+    """Yield nodes and the victims there, lowest cost first, then in order.
+
+    Victims of a node are computed only when its lower bound reaches the top of the heap.
+    """
+    heapq.heapify(heap)
+    while heap:
+        _, order, node, victims = heapq.heappop(heap)
+        if victims is not None:
+            yield node, victims
+        elif (victims := victims_on(node)) is not None:
+            heapq.heappush(heap, (cost(victims), order, node, victims))
 
 
 def first_that_help(
