@@ -191,7 +191,7 @@ class KnownNodes:
         self._found = bytearray(len(kept.nodes))
         """Result of the latest search by position: `UNKNOWN`, `SEVERAL` or `HOPELESS`."""
         self._needs = Needs()
-        """What the choices took by which nodes failed."""
+        """Amounts of the choices with which nodes failed."""
         self._by_leaf: dict[Queue, set[int]] = {}
         """Positions of failed nodes with such candidates of a leaf; some may have changed since."""
         self._seen = kept.log.end
