@@ -14,7 +14,7 @@ from yunikorn.api import AdmissionPolicy, AskSubmission, Resource, Submission, S
 from yunikorn.containment import contained
 from yunikorn.framework.kinds import ADMISSION, RESOLVER, SUBMIT
 from yunikorn.resources import INT32_MAX, INT32_MIN
-from yunikorn.scheduling.admission.application_checks import FIXED
+from yunikorn.scheduling.admission.submit_answers import FIXED
 from yunikorn_testing.answers_contract import (
     DIFFERENT,
     KEPT_SLACK,

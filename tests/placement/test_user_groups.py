@@ -13,7 +13,15 @@ from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
-from yunikorn.scheduling.user_groups import UserGroups
+from yunikorn.scheduling.user_groups import Owner, UserGroups
+
+
+def owner_in(groups: UserGroups, user: str, named: Sequence[str] = (), *, forced: bool = False) -> Owner:
+    """Return the owner for a submission, without workers."""
+    with pytest.raises(StopIteration) as end:
+        next(groups.steps(user, named, forced=forced))
+    found: Owner = end.value.value
+    return found
 
 
 class MappingResolver(UserGroupResolver):
@@ -35,60 +43,60 @@ class MappingResolver(UserGroupResolver):
 
 def test_given_groups_are_used_unchanged() -> None:
     resolver = MappingResolver(ann=["staff"])
-    owner = UserGroups(ManualClock(), resolver).identify("ann", ["dev", "ops"])
+    owner = owner_in(UserGroups(ManualClock(), resolver), "ann", ["dev", "ops"])
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("dev", "ops"), "")
     assert resolver.asked == []
 
 
 def test_user_name_is_the_group_without_a_resolver() -> None:
-    assert UserGroups(ManualClock()).identify("ann").groups == ("ann",)
+    assert owner_in(UserGroups(ManualClock()), "ann").groups == ("ann",)
 
 
 def test_given_groups_are_cached_for_submissions_without_groups() -> None:
     clock = ManualClock()
     groups = UserGroups(clock)
-    groups.identify("ann", ["dev"])
+    owner_in(groups, "ann", ["dev"])
     clock.advance(299)
-    assert groups.identify("ann").groups == ("dev",)
+    assert owner_in(groups, "ann").groups == ("dev",)
     clock.advance(1)
-    assert groups.identify("ann").groups == ("ann",)
+    assert owner_in(groups, "ann").groups == ("ann",)
 
 
 def test_resolved_groups_are_cached_for_five_minutes() -> None:
     clock, resolver = ManualClock(), MappingResolver(ann=["dev"])
     groups = UserGroups(clock, resolver)
-    groups.identify("ann")
+    owner_in(groups, "ann")
     resolver.members["ann"] = ["ops"]
     clock.advance(299)
-    assert groups.identify("ann").groups == ("dev",)
+    assert owner_in(groups, "ann").groups == ("dev",)
     clock.advance(1)
-    assert groups.identify("ann").groups == ("ops",)
+    assert owner_in(groups, "ann").groups == ("ops",)
     assert resolver.asked == ["ann", "ann"]
 
 
 def test_failure_is_cached_for_thirty_seconds() -> None:
     clock, resolver = ManualClock(), MappingResolver()
     groups = UserGroups(clock, resolver)
-    assert groups.identify("ann").refusal == "user resolution failed: there is no user 'ann'"
+    assert owner_in(groups, "ann").refusal == "user resolution failed: there is no user 'ann'"
     resolver.members["ann"] = ["dev"]
     clock.advance(29)
-    assert groups.identify("ann").refusal
+    assert owner_in(groups, "ann").refusal
     clock.advance(1)
-    assert groups.identify("ann").groups == ("dev",)
+    assert owner_in(groups, "ann").groups == ("dev",)
 
 
 def test_times_of_the_cache_are_configurable() -> None:
     clock, resolver = ManualClock(), MappingResolver(ann=["dev"])
     groups = UserGroups(clock, resolver, cache=ResolverCache(found=7 * SECOND, failed=3 * SECOND))
-    groups.identify("ann"), groups.identify("bob")
+    owner_in(groups, "ann"), owner_in(groups, "bob")
     clock.advance(2)
-    groups.identify("ann"), groups.identify("bob")
+    owner_in(groups, "ann"), owner_in(groups, "bob")
     assert resolver.asked == ["ann", "bob"]
     clock.advance(1)
-    groups.identify("ann"), groups.identify("bob")
+    owner_in(groups, "ann"), owner_in(groups, "bob")
     assert resolver.asked == ["ann", "bob", "bob"]
     clock.advance(4)
-    groups.identify("ann")
+    owner_in(groups, "ann")
     assert resolver.asked[3:] == ["ann"]
 
 
@@ -96,9 +104,9 @@ def test_time_of_zero_remembers_nothing() -> None:
     resolver = MappingResolver(ann=["dev"])
     groups = UserGroups(ManualClock(), resolver, cache=ResolverCache(found=0, failed=0))
     for user in ("ann", "bob", "ann", "bob"):
-        groups.identify(user)
-    assert groups.identify("ann", ["ops"]).groups == ("ops",)
-    assert groups.identify("ann").groups == ("dev",)
+        owner_in(groups, user)
+    assert owner_in(groups, "ann", ["ops"]).groups == ("ops",)
+    assert owner_in(groups, "ann").groups == ("dev",)
     assert resolver.asked == ["ann", "bob", "ann", "bob", "ann"]
     assert groups.remembered == 0
 
@@ -106,7 +114,7 @@ def test_time_of_zero_remembers_nothing() -> None:
 def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> None:
     failures = PluginFailures()
     groups = UserGroups(ManualClock(), MappingResolver(), "book of theirs (dist 1.0)", failures)
-    first, second = groups.identify("broken"), groups.identify("broken")
+    first, second = owner_in(groups, "broken"), owner_in(groups, "broken")
     blame = (
         "plugin book of theirs (dist 1.0): finding the groups of user 'broken': "
         "OSError: no line to the directory"
@@ -116,42 +124,42 @@ def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> N
 
 
 def test_a_text_is_no_list_of_groups() -> None:
-    owner = UserGroups(ManualClock(), MappingResolver(ann="dev"), "book").identify("ann")
+    owner = owner_in(UserGroups(ManualClock(), MappingResolver(ann="dev"), "book"), "ann")
     assert "it returned 'dev' instead of a list of names" in owner.refusal
 
 
 def test_missing_user_is_rejected_unless_the_application_is_forced() -> None:
     groups = UserGroups(ManualClock())
-    assert groups.identify("").refusal.startswith("empty user cannot resolve")
-    owner = groups.identify("", forced=True)
+    assert owner_in(groups, "").refusal.startswith("empty user cannot resolve")
+    owner = owner_in(groups, "", forced=True)
     assert (owner.user, owner.groups) == ("nobody", ("nogroup",))
 
 
 def test_a_forced_application_of_an_unknown_user_is_in_no_group() -> None:
-    owner = UserGroups(ManualClock(), MappingResolver()).identify("ann", forced=True)
+    owner = owner_in(UserGroups(ManualClock(), MappingResolver()), "ann", forced=True)
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("nogroup",), "")
 
 
 @pytest.mark.parametrize("groups", [[], ["dev"]])
 @pytest.mark.parametrize("user", ["a b", "1st", "a!", "ann,bob", "-x"])
 def test_invalid_user_names_are_rejected(user: str, groups: list[str]) -> None:
-    refusal = UserGroups(ManualClock()).identify(user, groups).refusal
+    refusal = owner_in(UserGroups(ManualClock()), user, groups).refusal
     assert refusal == f"invalid username '{user}', it contains invalid characters"
 
 
 @pytest.mark.parametrize("user", ["ann", "_x", "a.b@c.d", "sys:serviceaccount:ns:sa", "a/b", "host$", "A-1"])
 def test_valid_user_names(user: str) -> None:
-    assert UserGroups(ManualClock()).identify(user).groups == (user,)
+    assert owner_in(UserGroups(ManualClock()), user).groups == (user,)
 
 
 def test_expired_entries_are_removed() -> None:
     clock, resolver = ManualClock(), MappingResolver()
     groups = UserGroups(clock, resolver)
     for number in range(100):
-        groups.identify(f"user{number}")
+        owner_in(groups, f"user{number}")
     assert groups.remembered == 100
     clock.advance(61)
-    groups.identify("ann")
+    owner_in(groups, "ann")
     assert groups.remembered == 1
 
 

@@ -303,7 +303,7 @@ class PlacementHold:
         "before",
         "deadlines",
         "gang",
-        "grouped",
+        "group",
         "member",
         "members",
         "number",
@@ -338,8 +338,8 @@ class PlacementHold:
         """Time (ns) at which the placement is taken back unless permitted, by the name of the policy."""
         self.place: tuple[int, str] | None = None
         """Position of the policy that holds the placement, and its group; None without a group."""
-        self.grouped: tuple[int, int, str] | None = None
-        """Member, policy, and the group that this policy named for it; None before the first wait."""
+        self.group: str | None = None
+        """Group that the policy has named for the member; None before it was asked."""
         self.until = self.since
         """Time at which the policy is asked again (ns)."""
         self.asked = 0

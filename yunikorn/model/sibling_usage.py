@@ -6,7 +6,7 @@ changes is noted, and the sum is updated for the noted queues when the sum is re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.resources import NOTHING, Resource, Tally, grow, shrink
 
@@ -36,7 +36,7 @@ class Sibling(Protocol):
 class SiblingUsage:
     """Amounts that the children of one queue leave unused of their configured quotas, less their excess."""
 
-    __slots__ = ("_changed", "_spare", "_stale", "_total", "is_listed", "version")
+    __slots__ = ("_changed", "_spare", "_stale", "_total", "is_listed", "version", "watchers")
 
     def __init__(self, stale: list[SiblingUsage]) -> None:
         """Create without children; the object adds itself to `stale` when something changes."""
@@ -44,6 +44,8 @@ class SiblingUsage:
         """Incremented whenever a child changes."""
         self.is_listed = False
         """True while `stale` contains the object."""
+        self.watchers: dict[Any, None] = {}
+        """Children whose policies watch their siblings."""
         self._stale = stale
         self._changed: dict[Sibling, None] = {}
         self._spare: dict[Sibling, Tally] = {}

@@ -106,10 +106,12 @@ class RuleResult:
 
     queue: str = ""
     reason: str = ""
-    failed: bool = False
-    """True after an error or a refusal: no later rule may place the application."""
-    refused: bool = False
-    """True if the rule refused the application with a reason."""
+    outcome: str = "no match"
+    """Outcome without a queue. After `refused` and `error` no later rule may place the application."""
+
+    def step(self, number: int, rule: str, title: str) -> Step:
+        """Return this result as that of one rule of a chain."""
+        return Step(number, rule, "match" if self.queue else self.outcome, self.queue, self.reason, title)
 
 
 def _read_place(app: object, answer: Any) -> PolicyAnswer:
@@ -126,12 +128,7 @@ def _read_place(app: object, answer: Any) -> PolicyAnswer:
 
 
 PLACE = PolicyMethod(
-    "placement rule",
-    "place",
-    "placing",
-    lambda app: f"application '{app.id}'",
-    _read_place,
-    ApplicationCopy.of,
+    "placement rule", "place", "placing", "application '{0.id}'", _read_place, ApplicationCopy.of
 )
 NO_QUEUE = RuleResult(reason="the rule returns no queue for this application")
 BLOCKS_WITH_QUEUES = (
@@ -179,9 +176,9 @@ class BoundRule:
             return RuleResult(reason=f"its filter excludes user '{app.user}'")
         answer = yield from self._policy.ask(app)
         if answer.failed is not None:
-            return RuleResult(reason=answer.failed, failed=True)
+            return RuleResult(reason=answer.failed, outcome="error")
         if answer.reason is not None:
-            return RuleResult(reason=answer.reason, failed=True, refused=True)
+            return RuleResult(reason=answer.reason, outcome="refused")
         if not answer.queue:
             return NO_QUEUE
         return (yield from self._complete(answer.queue, app))
@@ -192,7 +189,7 @@ class BoundRule:
         for level in name.split("."):
             if not is_queue_name(level):
                 return RuleResult(
-                    reason=f"invalid queue name '{cut(name, 200)}': {_fault_of(level)}", failed=True
+                    reason=f"invalid queue name '{cut(name, 200)}': {_fault_of(level)}", outcome="error"
                 )
         if not name.lower().startswith(COMPLETE):
             above = yield from self._above(app)
@@ -341,10 +338,10 @@ class PlacementChain:
             choice = yield from rule.steps(app)
             if choice.queue:
                 choice = self._admit(choice.queue, app, forced)
-            steps.append(_step(number, rule.name, choice, rule.title))
+            steps.append(choice.step(number, rule.name, rule.title))
             if choice.queue:
                 return PlacementResult(choice.queue, rule.name, "", tuple(steps))
-            if choice.failed and not forced:
+            if choice.outcome != "no match" and not forced:
                 return PlacementResult("", rule.name, choice.reason, tuple(steps))
         return self._last_resort(app, forced, steps)
 
@@ -384,18 +381,8 @@ class PlacementChain:
             )
         else:
             choice = self._admit(FALLBACK_QUEUE, app, forced)
-        steps.append(_step(len(steps) + 1, RECOVERY_RULE, choice, RECOVERY_RULE))
+        steps.append(choice.step(len(steps) + 1, RECOVERY_RULE, RECOVERY_RULE))
         if choice.queue:
             return PlacementResult(choice.queue, RECOVERY_RULE, "", tuple(steps))
         said = "; ".join(f"{step.title}: {step.reason}" for step in steps)
         return PlacementResult("", "", f"{NO_MATCH} ({said})", tuple(steps))
-
-
-def _step(number: int, rule: str, choice: RuleResult, title: str) -> Step:
-    if choice.queue:
-        outcome = "match"
-    elif choice.failed:
-        outcome = "refused" if choice.refused else "error"
-    else:
-        outcome = "no match"
-    return Step(number, rule, outcome, choice.queue, choice.reason, title)

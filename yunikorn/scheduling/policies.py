@@ -30,12 +30,12 @@ from yunikorn.framework.kinds import (
 )
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
-from yunikorn.scheduling.admission.application_checks import SUBMIT as CHECK
 from yunikorn.scheduling.admission.asked_policies import AskedPolicy
 from yunikorn.scheduling.admission.held_applications import ADMIT
 from yunikorn.scheduling.admission.permits import AskedPermitPolicy
 from yunikorn.scheduling.admission.queue_quotas import check_declarations
-from yunikorn.scheduling.admission.submitted_asks import policies_for_asks
+from yunikorn.scheduling.admission.submit_answers import SUBMIT as CHECK
+from yunikorn.scheduling.admission.submit_answers import policies_for_asks
 from yunikorn.scheduling.ask_order import order_again
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder

@@ -108,7 +108,7 @@ class UserGroups:
         """Number of users in the cache."""
         return len(self._known)
 
-    def identify(self, user: str, groups: Sequence[str] = (), *, forced: bool = False) -> Owner:
+    def steps(self, user: str, groups: Sequence[str] = (), *, forced: bool = False) -> Steps[Owner]:
         """Return the owner for a submission by `user` with these groups.
 
         A forced application always has an owner; a default user or group is used if necessary.
@@ -123,31 +123,18 @@ class UserGroups:
             owner = Owner(user, tuple(groups))
             self._remember(owner)
             return owner
-        owner = self._look_up(user)
-        return owner_of_forced(owner) if forced else owner
-
-    def steps(self, user: str, groups: Sequence[str], *, forced: bool) -> Steps[Owner]:
-        """Return the owner as `identify` does; workers call the resolver if it may block."""
-        asked = self.asked
-        if asked is None or groups or not is_user_name(user) or self._find(user) is not None:
-            return self.identify(user, groups, forced=forced)
-        owner = _owner(user, (yield from asked.ask(user, key=user)))
-        self._remember(owner)
-        return owner_of_forced(owner) if forced else owner
+        known = self._find(user)
+        if known is None:
+            if self.asked is None:
+                known = Owner(user, (user,))
+            else:
+                known = _owner(user, (yield from self.asked.ask(user, key=user)))
+            self._remember(known)
+        return Owner(user, (NO_GROUP,)) if forced and known.refusal else known
 
     def _find(self, user: str) -> Owner | None:
         known = self._known.get(user)
         return known[1] if known is not None and self._clock.now() < known[0] else None
-
-    def _look_up(self, user: str) -> Owner:
-        owner = self._find(user)
-        if owner is None:
-            owner = self._resolve(user)
-            self._remember(owner)
-        return owner
-
-    def _resolve(self, user: str) -> Owner:
-        return Owner(user, (user,)) if self.asked is None else _owner(user, self.asked.answer(user))
 
     def _remember(self, owner: Owner) -> None:
         now = self._clock.now()
@@ -159,11 +146,6 @@ class UserGroups:
             self._known[owner.user] = (now + duration, owner)
         else:
             self._known.pop(owner.user, None)
-
-
-def owner_of_forced(owner: Owner) -> Owner:
-    """Return the owner of a forced application, which has a default group if its user has none."""
-    return Owner(owner.user, (NO_GROUP,)) if owner.refusal else owner
 
 
 def _owner(user: str, answer: PolicyAnswer) -> Owner:
@@ -186,5 +168,5 @@ def _read_groups(user: str, found: Any) -> PolicyAnswer:
 
 
 RESOLVE = PolicyMethod(
-    "the user-group resolver", "groups", "finding the groups of", lambda user: f"user '{user}'", _read_groups
+    "the user-group resolver", "groups", "finding the groups of", "user '{0}'", _read_groups
 )

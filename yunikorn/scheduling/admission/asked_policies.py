@@ -26,6 +26,7 @@ from yunikorn.framework.plugin_failures import LONGEST_SECONDS
 from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 
 if TYPE_CHECKING:
+    from yunikorn.clock import Timer
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
 
@@ -37,6 +38,22 @@ AFTER_FAILURE = 60 * SECOND
 R = TypeVar("R")
 
 
+def read_verdict(argument: object, answer: Any) -> PolicyAnswer:
+    """Return the reason or the wait that a policy answers. Raises `TypeError` or `ValueError`."""
+    reason = text_or_none(answer)
+    if reason is not None:
+        return PolicyAnswer(reason=safe(reason))
+    if not issubclass(type(answer), Wait):
+        raise TypeError(f"it returned {safe_repr(answer)} instead of None, a reason or Wait")
+    seconds, why = number_or_none(answer.seconds), text_or_none(answer.why)
+    if seconds is None or not 0 <= seconds < LONGEST_SECONDS:
+        given = safe_repr(answer.seconds)
+        raise ValueError(f"it returned a wait of {given} seconds instead of a number from 0 to below 1e9")
+    if why is None:
+        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
+    return PolicyAnswer(wait=round(max(seconds, SHORTEST) * SECOND), why=safe(why))
+
+
 @attrs.frozen
 class PolicyMethod:
     """A method of policies: its words in messages, and what it may answer."""
@@ -46,9 +63,9 @@ class PolicyMethod:
     name: str
     operation: str
     """Words for a failure, as in `checking`."""
-    label: Callable[[Any], str]
-    """Returns the name of a subject."""
-    read: Callable[[Any, Any], PolicyAnswer]
+    label: str
+    """Name of a subject in messages, as a format."""
+    read: Callable[[Any, Any], PolicyAnswer] = read_verdict
     """Returns what an answer about an argument means. Raises `TypeError` or `ValueError` for a wrong one."""
     copy: Callable[[Any], Any] = lambda subject: subject
     """Returns the argument that a policy which may block gets."""
@@ -88,7 +105,7 @@ class AskedPolicy:
     def ask(self, subject: Any, key: Hashable = None) -> Steps[PolicyAnswer]:
         """Return the answer about a subject; questions to workers with the same key share one call."""
         if self.at_once:
-            return (yield Asking(self, subject, key))
+            return (yield PolicyQuestion(self, subject, key))
         return self.answer(subject)
 
     def answer(self, subject: Any) -> PolicyAnswer:
@@ -101,6 +118,12 @@ class AskedPolicy:
     def understand(self, subject: Any, answer: PolicyAnswer) -> PolicyAnswer:
         """Return the answer of a worker; a failure is reported."""
         return answer if answer.failed is None else self._failed(subject, answer.failed)
+
+    def refusal(self, answer: PolicyAnswer, objects: str) -> str:
+        """Return the reason for a rejection, or ""; `objects` are words such as `rejects ask a`."""
+        if answer.failed is not None:
+            return answer.failed
+        return "" if answer.reason is None else f"{self.title} {objects}: {answer.reason}"
 
     def prepare(self, subject: Any) -> Any:
         """Return the argument of a call that starts now."""
@@ -118,7 +141,7 @@ class AskedPolicy:
         return NO_OBJECTION if answer is None else self.method.read(argument, answer)
 
     def _failed(self, subject: Any, cause: BaseException | str) -> PolicyAnswer:
-        label = self.method.label(subject)
+        label = self.method.label.format(subject)
         return PolicyAnswer(
             failed=str(self.failures.report(self.origin, self.method.operation, cause, label))
         )
@@ -128,32 +151,18 @@ NO_OBJECTION = PolicyAnswer()
 """Answer of a policy that returned None."""
 
 
-@attrs.frozen
-class Asking:
-    """A question to a policy that workers call."""
+@attrs.define(eq=False)
+class PolicyQuestion:
+    """A question to a policy that workers call, and the functions that wait for the answer."""
 
     policy: AskedPolicy
     subject: Any
     key: Hashable
+    waiters: dict[Callable[[PolicyAnswer], object], None] = attrs.field(factory=dict)
+    timer: Timer | None = None
 
 
-Steps = Generator[Asking, PolicyAnswer, R]
-
-
-def read_verdict(argument: object, answer: Any) -> PolicyAnswer:
-    """Return the reason or the wait that a policy answers. Raises `TypeError` or `ValueError`."""
-    reason = text_or_none(answer)
-    if reason is not None:
-        return PolicyAnswer(reason=safe(reason))
-    if not issubclass(type(answer), Wait):
-        raise TypeError(f"it returned {safe_repr(answer)} instead of None, a reason or Wait")
-    seconds, why = number_or_none(answer.seconds), text_or_none(answer.why)
-    if seconds is None or not 0 <= seconds < LONGEST_SECONDS:
-        given = safe_repr(answer.seconds)
-        raise ValueError(f"it returned a wait of {given} seconds instead of a number from 0 to below 1e9")
-    if why is None:
-        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
-    return PolicyAnswer(wait=round(max(seconds, SHORTEST) * SECOND), why=safe(why))
+Steps = Generator[PolicyQuestion, PolicyAnswer, R]
 
 
 def waiting_for(answer: PolicyAnswer) -> PolicyAnswer:

@@ -8,13 +8,14 @@ held as well while a worker asks a policy about it (docs/decisions/archive/0076)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
+from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.model.application import Hold
 from yunikorn.scheduling.admission.asked_policies import (
     NO_OBJECTION,
     PolicyMethod,
-    read_verdict,
     waiting_for,
 )
 from yunikorn.scheduling.admission.policy_copies import ApplicationCopy
@@ -25,27 +26,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from yunikorn.accounting.partition import Partition
-    from yunikorn.framework.policy_calls import PolicyAnswer
     from yunikorn.model.application import Application
     from yunikorn.scheduling.admission.asked_policies import AskedPolicy, Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 
 ADMIT = PolicyMethod(
-    "admission policy",
-    "admit",
-    "admitting",
-    lambda app: f"application '{app.id}'",
-    read_verdict,
-    ApplicationCopy.of,
+    "admission policy", "admit", "admitting", "application '{0.id}'", copy=ApplicationCopy.of
 )
 
 
-class _Verdict(NamedTuple):
-    """Answer of the admission policies about an application."""
+Verdict = tuple[int, PolicyAnswer]
+"""Position of the policy that rejects an application or makes it wait, and its answer."""
 
-    at: int
-    """Position of the policy that rejects the application or makes it wait."""
-    answer: PolicyAnswer
+
+def _is_unanswered(hold: Hold) -> bool:
+    """Return True if no policy has answered yet."""
+    return hold.number == 1 and hold.why == AWAITED
 
 
 class HeldApplications:
@@ -62,11 +58,9 @@ class HeldApplications:
         self._partition = partition
         self._policies = policies
         self._on_admission = on_admission
-        self._questions: Questions[Application, _Verdict] = Questions(
+        self._questions: Questions[Application, Verdict] = Questions(
             partition, workers, self._steps, self._take, self._ask_again, order=lambda app: app.arrival
         )
-        self._unreported: set[Application] = set()
-        """Held applications about which no policy has answered yet."""
 
     def __len__(self) -> int:
         return len(self._questions)
@@ -79,16 +73,11 @@ class HeldApplications:
         if not self._policies or app.forced:
             return ""
         verdict = self._questions.ask(app)
-        if verdict is None:
-            self._unreported.add(app)
-            return ""
-        if verdict.answer.wait is not None:
-            self._hold(app, verdict)
-        return self._refusal(app, verdict)
+        return "" if verdict is None else self._apply(app, verdict)
 
     def report(self, app: Application) -> None:
         """Report to the RM and the event sinks that a new application is held."""
-        if app.held is not None and app not in self._unreported:
+        if app.held is not None and not _is_unanswered(app.held):
             self._partition.changes.remarked(app, "ApplicationHeld", app.held.message)
 
     def reconfigure(self, policies: Sequence[AskedPolicy]) -> None:
@@ -96,12 +85,9 @@ class HeldApplications:
         self._policies = policies
         self._questions.forget_groups()
         for app in self._questions:
-            # An earlier answer may have ended others: the application is asked about only while it is held.
-            if app in self._questions:
-                self._questions.withdraw(app)
-                assert app.held is not None
-                app.held.at = 0
-                self._ask_again(app)
+            assert app.held is not None
+            app.held.at = 0
+        self._questions.restart()
 
     def ask_now(self) -> None:
         """Ask about all held applications, except those about which a worker asks already."""
@@ -109,7 +95,7 @@ class HeldApplications:
 
     # -- answers ------------------------------------------------------------------------------------
 
-    def _steps(self, app: Application) -> Steps[_Verdict]:
+    def _steps(self, app: Application) -> Steps[Verdict]:
         """Ask from the policy on that holds the application, until one does not admit it."""
         first = 0 if app.held is None else app.held.at
         for at, policy in enumerate(self._policies[first:], first):
@@ -117,24 +103,22 @@ class HeldApplications:
                 self._set_hold(app, at, AWAITED, self._partition.clock.now() + self._questions.limit)
             answer = yield from policy.ask(app)
             if answer != NO_OBJECTION or app.state == FAILING:
-                return _Verdict(at, waiting_for(answer))
-        return _Verdict(0, NO_OBJECTION)
+                return at, waiting_for(answer)
+        return 0, NO_OBJECTION
 
-    def _refusal(self, app: Application, verdict: _Verdict) -> str:
-        reason = verdict.answer.reason
-        if reason is None:
-            return ""
-        return f"{self._policies[verdict.at].title} rejects application {app.id}: {reason}"
-
-    def _hold(self, app: Application, verdict: _Verdict) -> None:
+    def _apply(self, app: Application, verdict: Verdict) -> str:
+        """Hold an application that a policy makes wait; return the reason for a rejection, or ""."""
         at, answer = verdict
-        assert answer.wait is not None
-        self._set_hold(app, at, answer.why, self._questions.ask_after(app, at, answer.wait))
+        if answer.wait is not None:
+            self._set_hold(app, at, answer.why, self._questions.ask_after(app, at, answer.wait))
+        if answer.reason is None:
+            return ""
+        return self._policies[at].refusal(answer, f"rejects application {app.id}")
 
     def _set_hold(self, app: Application, at: int, why: str, until: int) -> None:
         now, before = self._partition.clock.now(), app.held
         since = now if before is None else before.since
-        hold = Hold(self._policies[at].name, why, since, until, at, lambda: self._leave(app))
+        hold = Hold(self._policies[at].name, why, since, until, at, partial(self._questions.withdraw, app))
         if before is None:
             app.hold(hold)
             return
@@ -142,34 +126,26 @@ class HeldApplications:
         hold.number, hold.latest = before.number + (before.why != AWAITED), now
         app.held = hold
 
-    def _leave(self, app: Application) -> None:
-        self._unreported.discard(app)
-        self._questions.withdraw(app)
-
     def _ask_again(self, app: Application) -> None:
         if app.state != FAILING:
             verdict = self._questions.ask(app)
             if verdict is not None:
                 self._take(app, verdict)
 
-    def _take(self, app: Application, verdict: _Verdict) -> None:
+    def _take(self, app: Application, verdict: Verdict) -> None:
         """Apply an answer about a held application."""
         if app.state == FAILING:
             return
-        is_first = app in self._unreported
-        self._unreported.discard(app)
-        if verdict.answer.wait is not None:
-            self._hold(app, verdict)
-            if is_first:
-                self.report(app)
-        elif refusal := self._refusal(app, verdict):
-            self._partition.fail_application(app, refusal)
-        else:
-            self._admit(app, reported=not is_first)
-
-    def _admit(self, app: Application, *, reported: bool) -> None:
         assert app.held is not None
-        policy = app.held.policy
+        is_first = _is_unanswered(app.held)
+        if refusal := self._apply(app, verdict):
+            self._partition.fail_application(app, refusal)
+        elif verdict[1].wait is None:
+            self._admit(app, app.held.policy, reported=not is_first)
+        elif is_first:
+            self.report(app)
+
+    def _admit(self, app: Application, policy: str, *, reported: bool) -> None:
         app.end_hold()
         # Preemption and refused requests are tried again only after a change.
         self._partition.accounting.change_count += 1

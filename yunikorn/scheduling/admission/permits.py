@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.api import PermitPolicy
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
@@ -33,7 +32,6 @@ from yunikorn.scheduling.admission.asked_policies import (
     NO_OBJECTION,
     AskedPolicy,
     PolicyMethod,
-    read_verdict,
     waiting_for,
 )
 from yunikorn.scheduling.admission.policy_copies import AllocationCopy
@@ -75,14 +73,7 @@ Place = tuple[int, str]
 """Position of a policy, and a group of the placements that it holds."""
 
 
-PERMIT = PolicyMethod(
-    "permit policy",
-    "permit",
-    "permitting",
-    lambda allocation: str(allocation.label),
-    read_verdict,
-    AllocationCopy.of,
-)
+PERMIT = PolicyMethod("permit policy", "permit", "permitting", "{0.label}", copy=AllocationCopy.of)
 
 
 class AskedPermitPolicy(AskedPolicy):
@@ -95,10 +86,7 @@ class AskedPermitPolicy(AskedPolicy):
         """Books of the policy; None if it keeps none."""
         if self.keeper is not None and may_block(made.plugin, made.origin, failures):
             raise PluginError(made.origin, "reading its placed", BLOCKS_WITH_BOOKS)
-        has_groups = type(made.plugin).group is not PermitPolicy.group
-        self._group: Callable[[Allocation], Any] | None = (
-            read_attribute(made.plugin, "group") if has_groups else None
-        )
+        self._group: Callable[[Allocation], Any] = read_attribute(made.plugin, "group")
         self.timeout = 0
         """Time (ns) for which the policy may hold a placement."""
 
@@ -116,8 +104,6 @@ class AskedPermitPolicy(AskedPolicy):
 
     def group(self, allocation: Allocation) -> str:
         """Return the group of a placement; empty without one."""
-        if self._group is None:
-            return ""
         try:
             answer = self._group(allocation)
             text = "" if answer is None else text_or_none(answer)
@@ -212,7 +198,7 @@ class Permits:
         self._questions.forget_groups()
         for hold in self._held:
             self._leave(hold)
-            hold.member, hold.at, hold.grouped = 0, 0, None
+            hold.member, hold.at, hold.group = 0, 0, None
         self._permitted.clear()
         self._changed.clear()
         for hold in self._held:
@@ -247,7 +233,7 @@ class Permits:
         if answer.wait is not None:
             refusal = self._wait(hold, answer.why, answer.wait)
         elif answer.reason is not None:
-            refusal = f"{self._policies[hold.at].title} refuses the placement: {answer.reason}"
+            refusal = self._policies[hold.at].refusal(answer, "refuses the placement")
         else:
             self._report(hold, "PermitGranted", f"permitted after it was {hold.message}")
             self._held.announce(hold)
@@ -276,7 +262,7 @@ class Permits:
                     place = (hold.at, self._group(hold))
                     if place in self._groups:
                         self._permitted[place] = None
-                hold.at += 1
+                hold.at, hold.group = hold.at + 1, None
             hold.member += 1
             hold.at = 0
         return NO_OBJECTION
@@ -311,9 +297,8 @@ class Permits:
 
     def _join_group(self, hold: PlacementHold) -> None:
         """Add a placement to its group under the policy that holds it."""
-        key, at = self._group(hold), hold.at
-        hold.grouped = (hold.member, at, key)
-        place = (at, key) if key else None
+        key = self._group(hold)
+        place = (hold.at, key) if key else None
         if place != hold.place:
             self._leave_group(hold)
             if place is not None:
@@ -330,10 +315,9 @@ class Permits:
         The group of a member that waits stays the same: two placements whose groups changed with every
         question would let each other be asked about without an end.
         """
-        member, at = hold.member, hold.at
-        if hold.grouped is not None and hold.grouped[:2] == (member, at):
-            return hold.grouped[2]
-        return self._policies[at].group(hold.members[member])
+        if hold.group is None:
+            hold.group = self._policies[hold.at].group(hold.members[hold.member])
+        return hold.group
 
     def _mark_changed(self, place: Place) -> None:
         self._change_count += 1
@@ -408,14 +392,15 @@ class Permits:
         """
         now = self._partition.clock.now()
         pausing = not at_once and now - hold.since < PAUSE
-        gang = hold.gang
+        gang, pending = hold.gang, self._partition.accounting.pending_accounting
         if gang is not None and not gang.done:
             request = gang.request
             if request is not None and isinstance(request.ask_class, GangClass):
                 request.ask_class.why = why
                 request.ask_class.log_search(request, {why: 1}, now)
                 if pausing:
-                    self._pause(request, now)
+                    pending.mark_unschedulable(request)
+                    self._unschedulable_queue.pause(request, now)
                     return
                 # The class is new: the gang is tried again at growing distances, like other requests.
                 request.ask_class.tries = gang.refusals - 1
@@ -427,15 +412,11 @@ class Permits:
                 ask.ensure_extras().refuse(Unpermitted({why: 1}), now)
                 # Room is not what the request lacks, and others may use the node.
                 self._partition.accounting.node_reservations.unreserve(ask)
+                pending.mark_unschedulable(ask)
                 if pausing:
-                    self._pause(ask, now)
+                    self._unschedulable_queue.pause(ask, now)
                 else:
-                    self._partition.accounting.pending_accounting.mark_unschedulable(ask)
                     self._unschedulable_queue.mark_unschedulable(ask)
-
-    def _pause(self, ask: Ask, now: int) -> None:
-        self._partition.accounting.pending_accounting.mark_unschedulable(ask)
-        self._unschedulable_queue.pause(ask, now)
 
     # -- reports ------------------------------------------------------------------------------------
 

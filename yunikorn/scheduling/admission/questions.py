@@ -47,7 +47,7 @@ class _Question(Generic[R]):
     steps: Steps[R]
     awaited: str = ""
     """Policy whose answer is awaited, as in `submit policy site-rules`."""
-    withdraw: Callable[[], None] = lambda: None
+    withdraw: Callable[[], object] = lambda: None
     is_outdated: bool = False
     """True if something has changed since the question, so that another one follows."""
 
@@ -117,15 +117,15 @@ class Questions(Generic[T, R]):
 
     def _go_on(self, item: T, question: _Question[R], answer: Any) -> R | None:
         try:
-            asking = question.steps.send(answer)
+            asked = question.steps.send(answer)
         except StopIteration as end:
             self._open.pop(item, None)
             result: R = end.value
             return result
         assert self._workers is not None
         self._open[item] = question
-        question.awaited = asking.policy.title
-        question.withdraw = self._workers.ask(asking, partial(self._answered, item, question))
+        question.awaited = asked.policy.title
+        question.withdraw = self._workers.ask(asked, partial(self._answered, item, question))
         return None
 
     def _answered(self, item: T, question: _Question[R], answer: Any) -> None:
@@ -149,14 +149,10 @@ class Questions(Generic[T, R]):
 
     def withdraw(self, item: T) -> None:
         """Ask no more about an item."""
-        self.withdraw_call(item)
-        self.forget_time(item)
-
-    def withdraw_call(self, item: T) -> None:
-        """Ignore the answer of a worker about an item, if one is awaited."""
         question = self._open.pop(item, None)
         if question is not None:
             question.withdraw()
+        self.forget_time(item)
 
     # -- later --------------------------------------------------------------------------------------
 
@@ -216,10 +212,18 @@ class Questions(Generic[T, R]):
         """Join no present round any more: groups have another meaning from now on."""
         self._latest = {}
 
+    def restart(self) -> None:
+        """Ask about all items from the first policy on, in a new configuration."""
+        self._latest = {}
+        for item in self:
+            # An earlier answer may have ended others: an item is asked about only while it waits.
+            if item in self:
+                self.withdraw(item)
+                self._again(item)
+
     def ask_now(self) -> None:
         """Ask about all items that have a time, without waiting for it."""
         for item in sorted(self._due, key=self._order):
-            # An earlier answer may have ended others: an item is asked about only while it waits.
             if item in self._due:
                 self.forget_time(item)
                 self._again(item)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import Quota
 from yunikorn.clock import SECOND
@@ -36,17 +36,10 @@ if TYPE_CHECKING:
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.admission.asked_policies import Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
+    from yunikorn.scheduling.preemption.preemption import Preemption
 
 SHORTEST = SECOND // 10
 """Shortest time (ns) between two questions by a timer about the same queue."""
-
-
-class LoweredQuotas(Protocol):
-    """Part of preemption that handles lowered quotas."""
-
-    def quota_changed(self, queue: Queue, before: Resource | None) -> None:
-        """Handle a change of the quota in force."""
-        ...
 
 
 BLOCKS_WITH_SIBLINGS = (
@@ -97,9 +90,7 @@ def _amount(name: Any, value: Any) -> tuple[str, int]:
     return safe(text), amount
 
 
-SET_MAX = PolicyMethod(
-    "quota policy", "quota", "setting the max of", lambda queue: str(queue.label), _read_quota, QueueCopy.of
-)
+SET_MAX = PolicyMethod("quota policy", "quota", "setting the max of", "{0.label}", _read_quota, QueueCopy.of)
 
 
 class AskedQuotaPolicy(AskedPolicy):
@@ -127,7 +118,7 @@ class QueueQuotas:
         partition: Partition,
         instances: PluginInstances,
         failures: PluginFailures,
-        preemption: LoweredQuotas,
+        preemption: Preemption,
         workers: WorkerQuestions | None,
     ) -> None:
         """Create without policies."""
@@ -143,8 +134,6 @@ class QueueQuotas:
         self._bound: dict[Queue, tuple[AskedQuotaPolicy, PolicyQuota]] = {}
         self._siblings: dict[Queue, SiblingUsage] = {}
         """Usage of siblings by parent, for parents with a child whose policy watches its siblings."""
-        self._watchers: dict[SiblingUsage, dict[Queue, None]] = {}
-        """Queues whose policies watch their siblings."""
         self._stale: list[SiblingUsage] = []
         self._moved: dict[Queue, PolicyQuota] = {}
         """Quotas that have changed and were not reported yet."""
@@ -184,7 +173,7 @@ class QueueQuotas:
                 self._bind(queue)
         self._drop_unused()
         for queue in self._bound:
-            self._questions.withdraw_call(queue)
+            self._questions.withdraw(queue)
         self.ask_all(preempting=False)
 
     def _drop_unused(self) -> None:
@@ -193,7 +182,7 @@ class QueueQuotas:
         self._policies = {one: policy for one, policy in self._policies.items() if policy in used}
         self.watching = any(policy.watches_siblings or policy.watches_cluster for policy in used)
         for parent, siblings in list(self._siblings.items()):
-            if siblings not in self._watchers:
+            if not siblings.watchers:
                 del self._siblings[parent]
                 for child in parent.children.values():
                     child.lender = None
@@ -207,7 +196,7 @@ class QueueQuotas:
             return False
         policy = None
         if name and queue.parent is not None and queue.path != RECOVERY:
-            policy = self._policy(name, dict(options), queue)
+            policy = self._policy(name, dict(options))
         reported = queue.max
         if known is not None and known[0] is not policy:
             reported = known[1].reported
@@ -226,12 +215,12 @@ class QueueQuotas:
                 quota.why = AWAITED
             self._bound[queue] = (policy, quota)
             if lender is not None:
-                self._watchers.setdefault(lender.siblings, {})[queue] = None
+                lender.siblings.watchers[queue] = None
             self.watching = self.watching or policy.watches_siblings or policy.watches_cluster
             queue.use_policy_quota(quota)
         return True
 
-    def _policy(self, name: str, options: dict[str, str], queue: Queue) -> AskedQuotaPolicy | None:
+    def _policy(self, name: str, options: dict[str, str]) -> AskedQuotaPolicy | None:
         made = self._instances.find_shared(QUOTA, name, options)
         if made is None:
             return None
@@ -276,10 +265,7 @@ class QueueQuotas:
         self._questions.withdraw(queue)
         self._moved.pop(queue, None)
         if (lender := known[1].siblings) is not None:
-            watchers = self._watchers[lender.siblings]
-            del watchers[queue]
-            if not watchers:
-                del self._watchers[lender.siblings]
+            del lender.siblings.watchers[queue]
         queue.use_policy_quota(None)
 
     # -- questions ----------------------------------------------------------------------------------
@@ -348,7 +334,7 @@ class QueueQuotas:
         while self._stale:
             siblings = self._stale.pop()
             siblings.is_listed = False
-            for queue in list(self._watchers.get(siblings, ())):
+            for queue in list(siblings.watchers):
                 # Many queues may be idle. The arrival of a request brings them here again.
                 if any(queue.demand.values()):
                     self._bound[queue][1].current()

@@ -8,6 +8,7 @@ order when the application is accepted or rejected (`docs/decisions/archive/0183
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import attrs
@@ -15,7 +16,6 @@ import attrs
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.admission.application_checks import check_application
 from yunikorn.scheduling.admission.questions import Questions
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
@@ -158,13 +158,27 @@ class SubmittedApplications:
         return app
 
     def _steps(self, one: WaitingApplication) -> Steps[str | PlacementResult]:
-        """Apply resolver, submit policies and placement rules; return the placement, or why there is none."""
-        app, policies = one.app, self.policies
-        checked = yield from check_application(policies.users, policies.submit, one.spec.view())
-        if isinstance(checked, str):
-            return checked
-        app.user, app.groups = checked.user, checked.groups
-        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        """Apply resolver, submit policies and placement rules; return the placement, or why there is none.
+
+        Submit policies may change tags and priority of a forced application, but neither reject nor move it:
+        it already runs and must come back.
+        """
+        app, policies, submitted = one.app, self.policies, one.spec.view()
+        owner = yield from policies.users.steps(submitted.user, submitted.groups, forced=app.forced)
+        if owner.refusal:
+            return owner.refusal
+        current = attrs.evolve(submitted, user=owner.user, groups=tuple(owner.groups))
+        for policy in policies.submit:
+            answer = yield from policy.ask(current)
+            refusal, change = policy.refusal(answer, f"rejects application {app.id}"), answer.change
+            if refusal and not app.forced:
+                return refusal
+            if change is not None:
+                tags, queue_name = MappingProxyType(dict(change.tags)), change.queue_name
+                current = attrs.evolve(current, queue_name=queue_name, tags=tags, priority=change.priority)
+        app.user, app.groups, app.tags = current.user, current.groups, current.tags
+        app.queue_name = submitted.queue_name if app.forced else current.queue_name
+        app.ask_priority = current.priority
         return (yield from policies.placement.steps(app))
 
     def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
@@ -242,10 +256,7 @@ class SubmittedApplications:
 
     def check_again(self) -> None:
         """Check the waiting applications by the policies of a new configuration."""
-        for app_id in [*self._waiting]:
-            one = self._waiting.get(app_id)
-            if one is not None:
-                self._check(one)
+        self._questions.restart()
 
     def _check(self, one: WaitingApplication) -> None:
         found = self._questions.ask(one)

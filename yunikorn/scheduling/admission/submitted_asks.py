@@ -6,17 +6,13 @@ release of the ask, or another ask with the same key, ends the wait (`docs/decis
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.api import AskSubmission, SubmitPolicy
-from yunikorn.containment import safe_repr, text_or_none
-from yunikorn.framework.policy_calls import PolicyAnswer, safe
+from yunikorn.api import AskSubmission
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
-from yunikorn.resources import INT32_MAX, INT32_MIN
-from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyMethod
-from yunikorn.scheduling.admission.policy_copies import ApplicationCopy
+from yunikorn.scheduling.admission.asked_policies import AskedPolicy
 from yunikorn.scheduling.admission.questions import Questions
 from yunikorn.scheduling.ask_admission import AS_REQUESTED
 from yunikorn.states import FAILING
@@ -25,49 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from yunikorn.accounting.partition import Partition
-    from yunikorn.framework.instances import PluginInstance
-    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import TerminationType
     from yunikorn.model.application import Application
     from yunikorn.resources import Resource
     from yunikorn.scheduling.admission.asked_policies import Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
     from yunikorn.scheduling.ask_admission import AskAdmission
-
-
-def _copied(ask: AskSubmission) -> AskSubmission:
-    return attrs.evolve(ask, app=ApplicationCopy.of(ask.app))
-
-
-def _read_ask(before: AskSubmission, answer: Any) -> PolicyAnswer:
-    """Return the reason or the priority of an answer. Raises `TypeError` or `ValueError` for a wrong one."""
-    reason = text_or_none(answer)
-    if reason is not None:
-        return PolicyAnswer(reason=safe(reason))
-    if not issubclass(type(answer), AskSubmission):
-        raise TypeError(f"it returned {safe_repr(answer)} instead of None, a submission or a reason")
-    for field in attrs.fields(AskSubmission):
-        name = field.name
-        if name != "priority" and getattr(answer, name) is not getattr(before, name):
-            raise ValueError(f"it changed '{name}', which a submit policy cannot change")
-    priority = answer.priority
-    if type(priority) is not int or not INT32_MIN < priority <= INT32_MAX:
-        raise ValueError(f"it set priority to {safe_repr(priority)} instead of a whole number of 32 bits")
-    return PolicyAnswer(ask_priority=priority)
-
-
-SUBMIT_ASK = PolicyMethod(
-    "submit policy", "submit_ask", "checking", lambda ask: f"ask {ask.key}", _read_ask, _copied
-)
-
-
-def policies_for_asks(made: Sequence[PluginInstance], failures: PluginFailures) -> list[AskedPolicy]:
-    """Return the submit policies that check asks."""
-    return [
-        AskedPolicy.of(one, SUBMIT_ASK, failures)
-        for one in made
-        if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask
-    ]
 
 
 @attrs.define(eq=False)
@@ -153,10 +112,8 @@ class SubmittedAsks:
         ask = one.ask
         for policy in self.policies:
             answer = yield from policy.ask(ask)
-            if answer.failed is not None:
-                return answer.failed
-            if answer.reason is not None:
-                return f"{policy.title} rejects ask {ask.key}: {answer.reason}"
+            if refusal := policy.refusal(answer, f"rejects ask {ask.key}"):
+                return refusal
             if answer.ask_priority is not None:
                 ask = attrs.evolve(ask, priority=answer.ask_priority)
         return ask.priority

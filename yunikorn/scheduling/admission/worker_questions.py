@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer
-    from yunikorn.scheduling.admission.asked_policies import AskedPolicy, Asking
+    from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyQuestion
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -37,29 +37,18 @@ PAUSE = 60 * SECOND
 """First pause (ns) of a policy with that many calls; each further one is twice as long."""
 LONGEST_PAUSE = 3600 * SECOND
 
-Then = Callable[[PolicyAnswer], object]
-
-
-@attrs.define(eq=False)
-class _Question:
-    """A question, and the functions that wait for its answer."""
-
-    asking: Asking
-    waiters: dict[object, Then] = attrs.field(factory=dict)
-    timer: Timer | None = None
-
 
 @attrs.define(eq=False)
 class _Lane:
     """Questions to one policy object."""
 
     policy: AskedPolicy
-    queue: deque[_Question] = attrs.field(factory=deque)
-    running: dict[int, _Question] = attrs.field(factory=dict)
+    queue: deque[PolicyQuestion] = attrs.field(factory=deque)
+    running: dict[int, PolicyQuestion] = attrs.field(factory=dict)
     """Questions of the calls in progress, by number."""
     hanging: set[int] = attrs.field(factory=set)
     """Numbers of the calls that were given up and have not returned."""
-    by_key: dict[Hashable, _Question] = attrs.field(factory=dict)
+    by_key: dict[Hashable, PolicyQuestion] = attrs.field(factory=dict)
     """Questions that equal ones may join."""
     pause: int = 0
     until: int = 0
@@ -83,29 +72,23 @@ class WorkerQuestions:
         self._activate = activate
         self._lanes: dict[int, _Lane] = {}
         """Lanes by the identity of the policy object."""
-        self._lane_of: dict[int, _Lane] = {}
-        """Lanes by the number of a call that has not returned."""
 
     def __len__(self) -> int:
         return sum(len(lane.queue) + len(lane.running) for lane in self._lanes.values())
 
-    def ask(self, asking: Asking, then: Then) -> Callable[[], None]:
+    def ask(self, question: PolicyQuestion, then: Callable[[PolicyAnswer], object]) -> Callable[[], object]:
         """Ask a policy, and call `then` with the answer, later; return a function that withdraws that.
 
         Questions with the same key share one call.
         """
-        policy, key = asking.policy, asking.key
+        policy, key = question.policy, question.key
         lane = self._lanes.setdefault(id(policy.plugin), _Lane(policy))
-        question = None if key is None else lane.by_key.get(key)
-        if question is None:
-            question = _Question(asking)
+        joined = question if key is None else lane.by_key.setdefault(key, question)
+        if joined is question:
             lane.queue.append(question)
-            if key is not None:
-                lane.by_key[key] = question
-        token, waiters = object(), question.waiters
-        waiters[token] = then
+        joined.waiters[then] = None
         self._dispatch(lane)
-        return lambda: waiters.pop(token, None) and None
+        return lambda: joined.waiters.pop(then, None)
 
     @property
     def limit(self) -> int:
@@ -133,17 +116,14 @@ class WorkerQuestions:
             return True
         return hanging < MOST_HANGING and not lane.running and self._partition.clock.now() >= lane.until
 
-    def _start(self, lane: _Lane, question: _Question) -> None:
-        policy = question.asking.policy
-        work = partial(policy.work, policy.prepare(question.asking.subject))
-        number = self._calls.start(work, self._returned)
+    def _start(self, lane: _Lane, question: PolicyQuestion) -> None:
+        work = partial(question.policy.work, question.policy.prepare(question.subject))
+        number = self._calls.start(work, partial(self._returned, lane))
         lane.running[number] = question
-        self._lane_of[number] = lane
         question.timer = self._partition.timers.after(self.limit, partial(self._time_out, lane, number))
 
-    def _returned(self, number: int, answer: PolicyAnswer) -> None:
+    def _returned(self, lane: _Lane, number: int, answer: PolicyAnswer) -> None:
         self._activate()
-        lane = self._lane_of.pop(number)
         question = lane.running.pop(number, None)
         if question is None:
             # The answer is too late, but one thread less hangs.
@@ -188,19 +168,19 @@ class WorkerQuestions:
         for question in refused:
             self._finish(lane, question, PolicyAnswer(failed=text))
 
-    def _finish(self, lane: _Lane, question: _Question, answer: PolicyAnswer) -> None:
+    def _finish(self, lane: _Lane, question: PolicyQuestion, answer: PolicyAnswer) -> None:
         self._forget_key(lane, question)
         if question.waiters:
-            asking = question.asking
-            found = asking.policy.understand(asking.subject, answer)
+            found = question.policy.understand(question.subject, answer)
             while question.waiters:
                 # One that waits may withdraw the others.
-                then = question.waiters.pop(next(iter(question.waiters)))
+                then = next(iter(question.waiters))
+                del question.waiters[then]
                 then(found)
 
     @staticmethod
-    def _forget_key(lane: _Lane, question: _Question) -> None:
-        key = question.asking.key
+    def _forget_key(lane: _Lane, question: PolicyQuestion) -> None:
+        key = question.key
         if key is not None and lane.by_key.get(key) is question:
             del lane.by_key[key]
 
@@ -242,7 +222,6 @@ class WorkerQuestions:
             lane.refusing.cancel()
         for number in [*lane.running, *lane.hanging]:
             self._calls.forget(number)
-            del self._lane_of[number]
         lane.running.clear()
         lane.queue.clear()
         for action in lane.when_idle:
