@@ -39,7 +39,7 @@ def test_plugin_is_listed_with_its_distribution_and_option(installed: Path, run_
 
 def test_test_of_the_package_passes(installed: Path, run_python: Run) -> None:
     test = EXAMPLE / "test_shortest_first.py"
-    plugins = ["-p", "no:cacheprovider", "-p", "yunikorn_testing.pytest_plugin"]
+    plugins = ["-p", "no:cacheprovider", "-p", "yunikorn_pytest"]
     settings = ["-c", str(EXAMPLE / "pyproject.toml"), *plugins, "-q"]
     done = run_python("-m", "pytest", *settings, str(test), installed=installed)
     assert done.returncode == 0, done.stdout

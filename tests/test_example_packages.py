@@ -59,7 +59,7 @@ def test_packages_are_listed_with_their_distribution(installed: Path, run_python
 
 def test_packages_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
     tests = [str(EXAMPLES / name / "tests") for name in PACKAGES]
-    plugin = ["-p", "yunikorn_testing.pytest_plugin"]
+    plugin = ["-p", "yunikorn_pytest"]
     # In another folder, so that no other settings apply, and the installed package is tested.
     done = run_python(
         *("-m", "pytest", *SETTINGS, *plugin, "--rootdir", str(tmp_path), *tests),

@@ -19,6 +19,7 @@ ROOTS = {
     "yunikorn_lab": CHECKOUT / "plugins" / "yunikorn_lab",
     "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
     "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
+    "yunikorn_pytest": CHECKOUT / "plugins" / "yunikorn_pytest",
     "yunikorn_rest": CHECKOUT / "plugins" / "yunikorn_rest",
     "yunikorn_service": CHECKOUT / "plugins" / "yunikorn_service",
     "yunikorn_testing": CHECKOUT / "plugins" / "yunikorn_testing",
@@ -121,6 +122,7 @@ MAY_IMPORT = {
     | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
     "yunikorn_testing": INTERFACE,
+    "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
     "yunikorn_kubernetes": set(),

@@ -80,7 +80,7 @@ class Sandbox:
         pip.write_text(_PIP.replace("INSTALLED", repr(str(self._installed))), "utf-8")
         yunikorn = folder / ".yunikorn.py"
         yunikorn.write_text(_YUNIKORN, "utf-8")
-        fixture = "" if _knows_our_fixture() else " -p yunikorn_testing.pytest_plugin"
+        fixture = "" if _knows_our_fixture() else " -p yunikorn_pytest"
         for name, call in {
             "python": '"$@"',
             "python3": '"$@"',
@@ -224,7 +224,7 @@ def _knows_our_fixture() -> bool:
     """Return True if pytest finds the fixture by itself: yunikorn is installed, not only importable."""
     from importlib.metadata import entry_points
 
-    return any(point.value == "yunikorn_testing.pytest_plugin" for point in entry_points(group="pytest11"))
+    return any(point.value == "yunikorn_pytest" for point in entry_points(group="pytest11"))
 
 
 def agrees(shown: str, output: str) -> bool:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from yunikorn_testing.pytest_plugin import scheduler as scheduler
+from yunikorn_pytest import scheduler as scheduler

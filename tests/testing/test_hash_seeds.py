@@ -98,7 +98,7 @@ def run(run_python: Run, tmp_path: Path) -> Callable[..., subprocess.CompletedPr
 
     def run(source: str, *more: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_mine.py").write_text(source, "utf-8")
-        settings = ["-q", "-k", "hash_seed", "-W", "error", "-p", "yunikorn_testing.pytest_plugin"]
+        settings = ["-q", "-k", "hash_seed", "-W", "error", "-p", "yunikorn_pytest"]
         return run_python("-m", "pytest", *settings, *more, cwd=tmp_path)
 
     return run

@@ -49,7 +49,7 @@ def run(run_python: Run, tmp_path: Path) -> Callable[[str], subprocess.Completed
         (tmp_path / "test_mine.py").write_text(source, "utf-8")
         settings = ["-q", "-p", "no:cacheprovider", "-W", "error"]
         # An installed package is loaded by its entry point, and loading it twice is harmless.
-        return run_python("-m", "pytest", *settings, "-p", "yunikorn_testing.pytest_plugin", cwd=tmp_path)
+        return run_python("-m", "pytest", *settings, "-p", "yunikorn_pytest", cwd=tmp_path)
 
     return run
 
@@ -77,11 +77,11 @@ def test_wrong_plugin_is_found_by_its_contract_and_by_the_fixture(
 
 def test_plugin_imports_little(run_python: Run) -> None:
     code = (
-        "import sys, pytest; before = set(sys.modules); import yunikorn_testing.pytest_plugin\n"
+        "import sys, pytest; before = set(sys.modules); import yunikorn_pytest\n"
         "print(sorted(name for name in set(sys.modules) - before if name.startswith('yunikorn')))"
     )
     done = run_python("-c", code)
-    assert done.stdout.strip() == "['yunikorn', 'yunikorn_testing.pytest_plugin']"
+    assert done.stdout.strip() == "['yunikorn_pytest']"
 
 
 def test_missing_pytest_is_reported_with_what_to_install(run_python: Run) -> None:

@@ -53,6 +53,7 @@ SOURCE_ROOTS = {
     "yunikorn_kubernetes": "plugins",
     "yunikorn_lab": "plugins",
     "yunikorn_plugins": "plugins",
+    "yunikorn_pytest": "plugins",
     "yunikorn_rest": "plugins",
     "yunikorn_service": "plugins",
     "yunikorn_testing": "plugins",

@@ -63,7 +63,7 @@ def test_new_packages_pass_their_own_tests(packages: Path, run_python: Run) -> N
     path = os.pathsep.join(map(str, [*folders, *filter(None, sys.path)]))
     # One process for all; tests/test_newcomer.py tests a package by itself.
     done = run_python(
-        *("-m", "pytest", *settings, "-p", "yunikorn_testing.pytest_plugin", *map(str, folders)),
+        *("-m", "pytest", *settings, "-p", "yunikorn_pytest", *map(str, folders)),
         cwd=packages,
         PYTHONPATH=path,
     )

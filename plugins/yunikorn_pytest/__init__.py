@@ -1,4 +1,4 @@
-"""Pytest plugin of this package, with the fixture `scheduler`.
+"""Pytest plugin of the test kit, with the fixture `scheduler`.
 
 Every run of pytest in an environment with this package imports this module. To keep such runs fast, the
 module imports other code only when a test requests the fixture.
