@@ -15,18 +15,24 @@ import attrs
 from yunikorn.clock import Clock
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
-from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, EVENTS, ApiObject, ApiResource
+from yunikorn_kubernetes.api_server.api_resources import (
+    CONFIG_MAPS,
+    EVENTS,
+    NODES,
+    PODS,
+    ApiObject,
+    ApiResource,
+)
 from yunikorn_kubernetes.api_server.api_times import micro_time
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.objects import Json, ObjectReference
+from yunikorn_kubernetes.objects import Json, ObjectReference, Pod
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
 CONTROLLER = "yunikorn"
-NORMAL, WARNING = "Normal", "Warning"
 LONGEST_NOTE = 1024
 """Bytes of a note that the API server accepts."""
 LONGEST_WORD = 128
@@ -75,7 +81,6 @@ class _Event:
     time: str
     """Time of the first occurrence."""
     name: str
-    related: ObjectReference | None = None
     count: int = 1
     last_time: str = ""
     last_at: float = 0.0
@@ -142,12 +147,11 @@ class PodEvents:
         action: str,
         note: str,
         *,
-        type: str = NORMAL,
-        related: ObjectReference | None = None,
+        warning: bool = False,
     ) -> None:
         """Report an event about an object; texts that are too long are cut."""
         now = asyncio.get_running_loop().time()
-        note = cut_note(note)
+        note, type = cut_note(note), "Warning" if warning else "Normal"
         key = (regarding.kind, regarding.namespace, regarding.name, regarding.uid, type, reason, action, note)
         known = self._known.get(key)
         if known is not None and now - known.last_at <= SERIES_TIME:
@@ -158,15 +162,22 @@ class PodEvents:
             return
         time = micro_time(self._clock)
         name = f"{regarding.name[:LONGEST_NAME]}.{self._clock.now():x}{next(self._numbers) % 4096:03x}"
-        event = _Event(
-            regarding, type, reason[:LONGEST_WORD], action[:LONGEST_WORD], note, time, name, related
-        )
+        event = _Event(regarding, type, reason[:LONGEST_WORD], action[:LONGEST_WORD], note, time, name)
         event.last_time, event.last_at = time, now
         self._known[key] = event
         self._known.move_to_end(key)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         self._enqueue(event)
+
+    def pod(self, pod: Pod, reason: str, action: str, note: str, *, warning: bool = False) -> None:
+        """Report an event of a pod."""
+        self.report(reference(PODS, pod), reason, action, note, warning=warning)
+
+    def node(self, name: str, uid: str, reason: str, note: str, *, warning: bool = False) -> None:
+        """Report an event of a node."""
+        regarding = ObjectReference(api_version=NODES.api_version, kind=NODES.kind, name=name, uid=uid)
+        self.report(regarding, reason, reason, note, warning=warning)
 
     def _repeat(self, event: _Event, now: float) -> None:
         event.count += 1
@@ -297,8 +308,6 @@ class PodEvents:
             "note": event.note,
             "regarding": event.regarding,
         }
-        if event.related is not None:
-            body["related"] = event.related
         return body
 
 

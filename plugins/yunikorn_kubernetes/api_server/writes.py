@@ -26,8 +26,8 @@ A = TypeVar("A", bound=ApiObject)
 class QueuedWrites:
     """All writes of the shim, executed by a few workers while `run` runs.
 
-    To be used in the event loop. Futures are completed in the loop, too. `pods` has the pods as the watch
-    reports them, by `namespace/name`; `permitted` is asked before each attempt.
+    To be used in the event loop. The queue, and not a caller that is cancelled, ends a write. `pods` has
+    the pods as the watch reports them, by `namespace/name`; `permitted` is asked before each attempt.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class QueuedWrites:
         """
         running = self._bindings.get(pod.uid)
         if running is not None and not running.result.done():
-            return running.result
+            return asyncio.shield(running.result)
         self._conditions.forget(pod.uid)
         binding = self._bindings[pod.uid] = Binding(self._server, pod, node, random=self._random)
         binding.result.add_done_callback(lambda _: self._ended(binding))
         self._queue.put(Priority.BIND, binding)
-        return binding.result
+        return asyncio.shield(binding.result)
 
     def _ended(self, binding: Binding) -> None:
         if self._bindings.get(binding.pod.uid) is binding:
@@ -89,7 +89,7 @@ class QueuedWrites:
         """Delete an object, in any number of attempts; the result is False if the process ended before."""
         job = _Deletion(self._server, resource, namespace, name, uid, BackOff(self._random))
         self._queue.put(Priority.DELETE, job)
-        return job.result
+        return asyncio.shield(job.result)
 
     def create(self, resource: ApiResource[T], namespace: str, body: Mapping[str, Any]) -> asyncio.Future[T]:
         """Create an object that has a name; the exception of the future is an `ApiError`.
@@ -97,10 +97,8 @@ class QueuedWrites:
         Temporary failures are tried again for two minutes, and a refusal with 403 for seven seconds.
         """
         job = _Creation(self._server, resource, namespace, body, self._random)
-        # The loop would log an exception that a caller does not read, because the caller was cancelled.
-        job.result.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._queue.put(Priority.CREATE, job)
-        return job.result
+        return asyncio.shield(job.result)
 
     def set_condition(self, pod: PodRef, reason: str, message: str, *, status: str = "False") -> None:
         """Write the condition `PodScheduled` of a waiting pod: only the latest, and only if it differs."""
@@ -112,7 +110,7 @@ class QueuedWrites:
         self._conditions.forget(pod.uid)
         job = _StatusPatch(self._server, pod, status, BackOff(self._random))
         self._queue.put(Priority.DELETE, job)
-        return job.result
+        return asyncio.shield(job.result)
 
     def forget(self, uid: str) -> None:
         """End the writes for a pod that was deleted: its binding has the outcome GONE."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import attrs
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.objects import Pod
+from yunikorn_kubernetes.shim.conditions import Conditions
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
-from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import (
@@ -50,16 +51,13 @@ class ApplicationFlow:
         tasks: TaskFlow,
         placeholders: Placeholders,
         failures: PodFailures,
-        notices: Notices,
+        events: PodEvents,
+        conditions: Conditions,
     ) -> None:
         self._cluster, self._tasks, self._placeholders = cluster, tasks, placeholders
-        self._failures, self._notices = failures, notices
+        self._failures, self._events, self._conditions = failures, events, conditions
         self._ended_members: frozenset[tuple[str, str]] = frozenset()
         """Applications and controllers of gang members that ended before a recovery."""
-        self.on_reserve: Callable[[str], object] = lambda _: None
-        """Called with the id of an application whose gang begins to collect room."""
-        tasks.on_bound = self.task_bound
-        placeholders.on_failure = self._placeholders_failed
 
     # -- the beginning ------------------------------------------------------------------------------
 
@@ -113,9 +111,9 @@ class ApplicationFlow:
         self._cluster.applications[app_id] = app
         if submission.problems:
             note = f"unable to get taskGroups for pod: {'; '.join(submission.problems)}"
-            self._notices.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
+            self._events.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
         if submission.ignored:
-            self._notices.pod(pod, "Scheduling", "Scheduling", "; ".join(submission.ignored), warning=True)
+            self._events.pod(pod, "Scheduling", "Scheduling", "; ".join(submission.ignored), warning=True)
         if fire(APPLICATION, app, "SubmitApplication"):
             app.batch = self._cluster.batches.add_application(app.request)
         return app
@@ -148,7 +146,7 @@ class ApplicationFlow:
         elif self._placeholders.missing(app) and self._placeholders.is_too_late(app):
             self._give_reservation_up(app)
         elif fire(APPLICATION, app, "TryReserve"):
-            self.on_reserve(app.id)
+            self._conditions.reserving(app.id)
             for task in app.placeholders():
                 self._proceed(app, task)
             self._placeholders.create_missing(app)
@@ -191,7 +189,7 @@ class ApplicationFlow:
         if app is None or app.tasks.get(task.uid) is not task or app.is_failing:
             self._cluster.treat_as_foreign(task)
         elif task.placeholder:
-            self._notices.pod(
+            self._events.pod(
                 task.pod, "GangScheduling", "PlaceholderAllocated", f"Placeholder of {app.id} is allocated"
             )
             app.ever_bound += 1
@@ -216,7 +214,7 @@ class ApplicationFlow:
         self._placeholders.delete_all(app)
         self._note_end(app)
 
-    def _placeholders_failed(self, app: KubernetesApplication, reason: str) -> None:
+    def placeholders_failed(self, app: KubernetesApplication, reason: str) -> None:
         """Let an application run without its gang, or fail it if its gang is Hard."""
         if app.state != RESERVING:
             return
@@ -243,7 +241,7 @@ class ApplicationFlow:
             self._tasks.end(task, termination)
         elif fire(APPLICATION, app, "ReleaseAppAllocation", termination.name):
             if termination == TerminationType.TIMEOUT and task.placeholder:
-                self._notices.pod(
+                self._events.pod(
                     task.pod, "GangScheduling", "PlaceholderTimeOut", f"Placeholder of {app.id} timed out"
                 )
             self._tasks.end(task, termination)
@@ -255,7 +253,7 @@ class ApplicationFlow:
         originator = app.tasks.get(app.originator)
         if originator is not None:
             warning = "Fail" in action or "Time" in action
-            self._notices.pod(originator.pod, "GangScheduling", action, note, warning=warning)
+            self._events.pod(originator.pod, "GangScheduling", action, note, warning=warning)
 
     # -- the end ------------------------------------------------------------------------------------
 

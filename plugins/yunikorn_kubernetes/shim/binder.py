@@ -8,33 +8,45 @@ from collections.abc import Callable
 from yunikorn.background import BackgroundTasks
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, YunikornError
-from yunikorn_kubernetes.api_server.calls import ApiError
-from yunikorn_kubernetes.shim.ports import Volumes, Writes
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_kubernetes.volumes.cluster_volumes import VolumeConflict
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 _log = logging.getLogger("yunikorn.kubernetes.binding")
 
-GONE = 404
-CONFLICT = 409
+FINDABLE = (BindOutcome.BOUND, BindOutcome.ELSEWHERE, BindOutcome.GONE)
+"""Outcomes of which the watch reports where the pod is."""
 
 
 class Binder:
-    """Binds pods in the background; `bound` and `failed` are called in the event loop."""
+    """Binds pods in the background."""
 
-    def __init__(self, writes: Writes, volumes: Volumes) -> None:
-        """Create without bindings; set `bound` and `failed` before use."""
-        self._writes, self._volumes = writes, volumes
+    def __init__(
+        self,
+        writes: QueuedWrites,
+        volume_binder: VolumeBinder,
+        bound: Callable[[Task], object],
+        failed: Callable[[Task, str, str], object],
+    ) -> None:
+        """Create without bindings.
+
+        `bound` is called with a task whose pod was bound, and `failed` with a task, a reason and a text if
+        the binding has failed for good.
+        """
+        self._writes, self._volume_binder, self._volumes = writes, volume_binder, volume_binder.volumes
+        self._bound, self._failed = bound, failed
         self._running = BackgroundTasks(_log)
         """Bindings by uid of the pod."""
-        self.bound: Callable[[Task], object] = lambda _: None
-        """Called with a task whose pod was bound."""
-        self.failed: Callable[[Task, str, str], object] = lambda *_: None
-        """Called with a task, a reason and a text if the binding has failed for good."""
 
     def begin(self, task: Task) -> None:
         """Begin the binding of a task to `task.node`."""
+        problem = ""
         try:
-            problem = self._volumes.assume(task.pod, task.node)
+            self._volumes.assume(task.uid, task.node)
+        except VolumeConflict as conflict:
+            problem = str(conflict) or "the volumes of the pod cannot be used on the node"
         except CONTAINED as error:
             _log.exception("bug: the volumes of %s could not be chosen", task.label)
             problem = _bug(error)
@@ -50,39 +62,32 @@ class Binder:
         self._volumes.forget(task.uid)
 
     async def _bind(self, task: Task, node: str) -> None:
+        reason, act = "PodVolumesBindFailure", "binding volumes"
         try:
-            await self._volumes.bind(task.pod)
+            await self._volume_binder.bind(task.uid)
+            reason, act = "PodBindFailure", f"bind to node {node} failed"
+            result = await self._writes.bind(PodRef.of(task.pod), node)
         except YunikornError as error:
-            self._end(task, "PodVolumesBindFailure", f"binding volumes: {error}")
-            return
-        except CONTAINED as error:
-            _log.exception("bug: the volumes of %s could not be bound", task.label)
-            self._end(task, "PodVolumesBindFailure", f"binding volumes: {_bug(error)}")
-            return
-        try:
-            await self._writes.bind(task.pod, node)
-        except ApiError as error:
-            if error.status in (GONE, CONFLICT):
-                # The pod is gone, or another party has bound it: the watch will report which.
-                _log.info("%s was not bound to node %s: %s", task.label, node, error)
-                return
-            self._end(task, "PodBindFailure", f"bind to node {node} failed: {error}")
-            return
-        except YunikornError as error:
-            self._end(task, "PodBindFailure", f"bind to node {node} failed: {error}")
+            self._end(task, reason, f"{act}: {error}")
             return
         except CONTAINED as error:
             _log.exception("bug: %s could not be bound", task.label)
-            self._end(task, "PodBindFailure", f"bind to node {node} failed: {_bug(error)}")
+            self._end(task, reason, f"{act}: {_bug(error)}")
             return
-        self._running.cancel(task.uid)
-        self._volumes.forget(task.uid)
-        self.bound(task)
+        if result.outcome is BindOutcome.BOUND and result.node == node:
+            self._running.cancel(task.uid)
+            self._volumes.forget(task.uid)
+            self._bound(task)
+        elif result.outcome in FINDABLE:
+            # The pod is gone, or another party has bound it: the watch will report which.
+            _log.info("%s was not bound to node %s: %s", task.label, node, result.message or result.node)
+        else:
+            self._end(task, reason, f"{act}: {result.message}")
 
     def _end(self, task: Task, reason: str, note: str) -> None:
         self._running.cancel(task.uid)
         self._volumes.forget(task.uid)
-        self.failed(task, reason, note)
+        self._failed(task, reason, note)
 
     def close(self) -> None:
         """End all bindings."""

@@ -18,24 +18,24 @@ import heapq
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Protocol, TypeVar
 
 from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     UpdateContainerSchedulingStateRequest,
 )
-from yunikorn.runtime.sliced_reads import Reading
+from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.waiting_requests import WaitingGroup, waiting_requests
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
-from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
 
 _log = logging.getLogger("yunikorn.kubernetes.conditions")
 
-T = TypeVar("T")
 Explained = tuple[str, tuple[str, ...]]
 """Message of a condition, and the kinds of the reasons in it."""
 
@@ -65,27 +65,19 @@ _REASONS = {
 }
 
 
-class ConditionReader(Protocol):
-    """Access to the core for readings."""
-
-    async def read(self, reading: Reading[T]) -> T:
-        """Carry out a reading and return its result."""
-        ...
-
-
 class Conditions:
     """Writes the condition `PodScheduled` of pending pods."""
 
     def __init__(
         self,
         cluster: ShimCluster,
-        core: ConditionReader,
-        writes: Writes,
-        notices: Notices,
+        core: AsyncScheduler,
+        writes: QueuedWrites,
+        events: PodEvents,
         rm_id: str,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._cluster, self._core, self._writes, self._notices = cluster, core, writes, notices
+        self._cluster, self._core, self._writes, self._events = cluster, core, writes, events
         self._rm_id, self._sleep = rm_id, sleep
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
         """Reason and short text by key, by application whose explanation is due."""
@@ -150,8 +142,8 @@ class Conditions:
             return
         task.shown = Shown(reason, message, kinds, now)
         if reason == UNSCHEDULABLE and is_new:
-            self._notices.pod(task.pod, "PodUnschedulable", "PodUnschedulable", message, warning=True)
-        self._writes.set_condition(task.pod, reason, message)
+            self._events.pod(task.pod, "PodUnschedulable", "PodUnschedulable", message, warning=True)
+        self._writes.set_condition(PodRef.of(task.pod), reason, message)
 
     # -- first reports ------------------------------------------------------------------------------
 

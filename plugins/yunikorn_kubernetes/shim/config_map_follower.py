@@ -6,14 +6,13 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
 
 from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
 from yunikorn_kubernetes.api_server.access_reviews import all_at_once
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
+from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE, PodEvents, reference
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_config_maps import CheckQueues, ClusterConfig, read_config
@@ -41,16 +40,6 @@ async def _no_settings(_: Mapping[str, str]) -> None:
     pass
 
 
-class ConfigEvents(Protocol):
-    """Events of ConfigMaps."""
-
-    def config_map(
-        self, config_map: ConfigMap, reason: str, action: str, note: str, *, warning: bool = False
-    ) -> None:
-        """Record an event of a ConfigMap."""
-        ...
-
-
 class Configuration:
     """Configuration in force, and its changes.
 
@@ -62,7 +51,7 @@ class Configuration:
         self,
         check_queues: CheckQueues,
         use: Use,
-        events: ConfigEvents,
+        events: PodEvents,
         set_levels: SetLevels = lambda _: None,
         use_settings: UseSettings = _no_settings,
     ) -> None:
@@ -179,7 +168,7 @@ class Configuration:
     def _tell(self, maps: dict[str, ConfigMap], reason: str, note: str, *, warning: bool) -> None:
         told = maps.get(CONFIGS) or next(iter(maps.values()), None)
         if told is not None:
-            self._events.config_map(told, reason, "Reload", note, warning=warning)
+            self._events.report(reference(CONFIG_MAPS, told), reason, "Reload", note, warning=warning)
 
 
 async def _read(server: ApiServer, namespace: str, name: str) -> ConfigMap | None:

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from yunikorn.background import BackgroundTasks, repeat_until_done
-from yunikorn_kubernetes.shim.ports import Writes
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.shim.tasks import Task
 
 _log = logging.getLogger("yunikorn.kubernetes.pods")
@@ -19,7 +20,9 @@ RETRY = 5.0
 class Deletions:
     """Deletions under way; each is repeated until it succeeds or the pod is gone."""
 
-    def __init__(self, writes: Writes, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    def __init__(
+        self, writes: QueuedWrites, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
         """Delete by `writes`; `sleep` waits for a number of seconds."""
         self._writes, self._sleep = writes, sleep
         self._running = BackgroundTasks(_log)
@@ -31,7 +34,7 @@ class Deletions:
             task.deleting = True
             failing = f"{task.label} cannot be deleted"
             work = repeat_until_done(
-                lambda: self._writes.delete_pod(task.pod), failing, _log, RETRY, self._sleep
+                lambda: self._writes.delete_pod(PodRef.of(task.pod)), failing, _log, RETRY, self._sleep
             )
             self._running.begin(work, f"the deletion of {task.label}", key=task.uid)
 

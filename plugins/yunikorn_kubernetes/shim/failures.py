@@ -7,8 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from yunikorn.background import BackgroundTasks, repeat_until_done
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Json
-from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.tasks import Task
 
 _log = logging.getLogger("yunikorn.kubernetes.pods")
@@ -35,10 +37,13 @@ class PodFailures:
     """Fails pods in the background."""
 
     def __init__(
-        self, writes: Writes, notices: Notices, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+        self,
+        writes: QueuedWrites,
+        events: PodEvents,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Write by `writes`; `sleep` waits for a number of seconds."""
-        self._writes, self._notices, self._sleep = writes, notices, sleep
+        self._writes, self._events, self._sleep = writes, events, sleep
         self._running = BackgroundTasks(_log)
 
     def fail(self, task: Task, reason: str) -> None:
@@ -48,14 +53,14 @@ class PodFailures:
         task.deleting = True
         status = failed_status(reason)
         note = f"Application {task.app_id} scheduling failed, reason: {reason}"
-        self._notices.pod(task.pod, "ApplicationFailed", "ApplicationFailed", note, warning=True)
+        self._events.pod(task.pod, "ApplicationFailed", "ApplicationFailed", note, warning=True)
         failing = f"the status of {task.label} cannot be set to Failed"
         work = repeat_until_done(lambda: self._write(task, status), failing, _log, RETRY, self._sleep)
         self._running.begin(work, f"the failure of {task.label}")
 
     async def _write(self, task: Task, status: Json) -> None:
         if not task.is_terminated:
-            await self._writes.set_status(task.pod, status)
+            await self._writes.set_status(PodRef.of(task.pod), status)
 
     def close(self) -> None:
         """Stop the patches."""

@@ -15,9 +15,12 @@ from yunikorn.clock import SECOND, Clock
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn.interface.messages import TerminationType
+from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.names import APP_TAG_CREATION_TIME
+from yunikorn_kubernetes.objects import Json
 from yunikorn_kubernetes.shim.deletions import Deletions
-from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.tasks import Task
@@ -38,15 +41,19 @@ class Placeholders:
     """Creates and deletes the placeholders of applications."""
 
     def __init__(
-        self, cluster: ShimCluster, writes: Writes, deletions: Deletions, notices: Notices, clock: Clock
+        self,
+        cluster: ShimCluster,
+        writes: QueuedWrites,
+        deletions: Deletions,
+        events: PodEvents,
+        clock: Clock,
+        on_failure: Callable[[KubernetesApplication, str], object],
     ) -> None:
-        """Create without placeholders; set `on_failure` before use."""
+        """Create none; `on_failure` is called with an application whose placeholder cannot be created."""
         self._cluster, self._writes, self._deletions = cluster, writes, deletions
-        self._notices, self._clock = notices, clock
+        self._events, self._clock, self._on_failure = events, clock, on_failure
         self._creating = BackgroundTasks(_log)
         """Creations by id of the application."""
-        self.on_failure: Callable[[KubernetesApplication, str], object] = lambda *_: None
-        """Called with an application for which a placeholder could not be created."""
 
     def is_too_late(self, app: KubernetesApplication) -> bool:
         """Return True if the time of the placeholders is over: a restart must not begin it again."""
@@ -102,7 +109,7 @@ class Placeholders:
 
     def _begin(self, app: KubernetesApplication, originator: Task, missing: Missing) -> None:
         note = f"Application {app.id} creating placeholders"
-        self._notices.pod(originator.pod, "GangScheduling", "CreatingPlaceholders", note)
+        self._events.pod(originator.pod, "GangScheduling", "CreatingPlaceholders", note)
         work = self._create(app, originator, missing)
         self._creating.begin(work, f"the creation of placeholders of {app.label}", key=app.id)
 
@@ -115,15 +122,18 @@ class Placeholders:
                 async with asyncio.TaskGroup() as creations:
                     for group in portion:
                         body = translation.placeholder(owner, app.gang, group)
-                        creations.create_task(self._writes.create_pod(owner.namespace, body))
+                        creations.create_task(self._create_pod(owner.namespace, body))
         except* CONTAINED as problems:
             error = problems.exceptions[0]
             is_bug = not isinstance(error, YunikornError)
             why = f"bug of the scheduler, see its log: {describe_error(error)}" if is_bug else error
             note = f"failed to create placeholders: {why}"
             _log.error("%s: %s", app.label, note, exc_info=error if is_bug else None)
-            self._notices.pod(originator.pod, "GangScheduling", "PlaceholderCreateFailed", note, warning=True)
-            self.on_failure(app, note)
+            self._events.pod(originator.pod, "GangScheduling", "PlaceholderCreateFailed", note, warning=True)
+            self._on_failure(app, note)
+
+    async def _create_pod(self, namespace: str, body: Json) -> None:
+        await self._writes.create(PODS, namespace, body)
 
     def delete_all(self, app: KubernetesApplication) -> None:
         """Delete the placeholders of an application, and create no more."""

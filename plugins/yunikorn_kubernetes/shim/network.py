@@ -29,16 +29,12 @@ from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.shim.api_server_check import FirstContact
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
-from yunikorn_kubernetes.shim.pod_volumes import PodVolumes
-from yunikorn_kubernetes.shim.server_events import ServerEvents
-from yunikorn_kubernetes.shim.server_writes import ServerWrites
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
 from yunikorn_kubernetes.shim.watches import WATCHED, Watches
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
-from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -239,10 +235,9 @@ class KubernetesNetwork:
             server = ApiServer(connection, may_write=self._leads)
             events = self._events(server)
             group.create_task(events.run())
-            told = ServerEvents(events)
             options = self._options
             self._configuration = configuration = Configuration(
-                options.check_queues, self._use, told, options.set_levels, self._use_settings
+                options.check_queues, self._use, events, options.set_levels, self._use_settings
             )
             if options.config_maps:
                 try:
@@ -250,7 +245,7 @@ class KubernetesNetwork:
                 except ConfigError:
                     await events.drain(DRAIN)
                     raise
-            parts = self._parts(connection, configuration, told)
+            parts = self._parts(connection, configuration, events)
             group.create_task(parts.watches.run())
             group.create_task(parts.writes.run())
             self._unready = "the objects of the cluster are being read"
@@ -273,14 +268,13 @@ class KubernetesNetwork:
             busy=lambda: self._writes is not None and self._writes.waiting.get(Priority.BIND, 0) > BUSY,
         )
 
-    def _parts(self, connection: ApiConnection, configuration: Configuration, told: ServerEvents) -> _Parts:
+    def _parts(self, connection: ApiConnection, configuration: Configuration, events: PodEvents) -> _Parts:
         """Make the parts that watch, write and decide."""
         options = self._options
         settings = configuration.current.settings.service
         limit = RateLimit(max(settings.qps, 0), max(settings.burst, 1))
         limited = ApiServer(connection, rate_limit=limit, may_write=self._leads)
-        volumes = ClusterVolumes()
-        watches = Watches(limited, self._chance, volumes)
+        watches = Watches(limited, self._chance)
         if options.config_maps:
             watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
         clock = SystemClock()
@@ -292,15 +286,12 @@ class KubernetesNetwork:
             permitted=self._leads,
         )
         timeout = settings.volume_bind_timeout / SECOND
-        binder = VolumeBinder(limited, volumes, random=self._chance, timeout=timeout)
-        pod_volumes = PodVolumes(volumes, binder)
-        pod_volumes.on_change = watches.spread
         self._shim = shim = Shim(
             self._core,
-            ServerWrites(writes),
-            told,
-            pod_volumes,
-            self._translator(watches, pod_volumes, settings),
+            writes,
+            events,
+            VolumeBinder(limited, watches.volumes, random=self._chance, timeout=timeout),
+            self._translator(watches, settings),
             clock,
             lambda: self._registration(configuration.current),
         )
@@ -318,7 +309,7 @@ class KubernetesNetwork:
             self._options.version,
         )
 
-    def _translator(self, watches: Watches, volumes: PodVolumes, settings: ServiceSettings) -> Translator:
+    def _translator(self, watches: Watches, settings: ServiceSettings) -> Translator:
         placeholders = PlaceholderSettings(
             settings.placeholder_image,
             settings.placeholder_run_as_user,
@@ -327,7 +318,7 @@ class KubernetesNetwork:
         )
         return Translator(
             watches.references,
-            volumes,
+            watches.volumes,
             lambda below: min(int(self._chance.uniform(0, below)), below - 1),
             TranslationSettings(
                 settings.unique_app_ids,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from yunikorn.interface.messages import NewNodeInfo, NodeAction, UpdateNodeInfo
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.objects import Node
-from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.shim_states import (
@@ -26,8 +26,8 @@ _log = logging.getLogger("yunikorn.kubernetes.nodes")
 class NodeFlow:
     """Moves nodes through their states."""
 
-    def __init__(self, cluster: ShimCluster, tasks: TaskFlow, notices: Notices) -> None:
-        self._cluster, self._tasks, self._notices = cluster, tasks, notices
+    def __init__(self, cluster: ShimCluster, tasks: TaskFlow, events: PodEvents) -> None:
+        self._cluster, self._tasks, self._events = cluster, tasks, events
 
     def changed(self, node: Node) -> None:
         """Register a new node, or send the changes of a known one."""
@@ -85,7 +85,7 @@ class NodeFlow:
         if node is None or self._cluster.batches.is_stale(node.batch):
             return
         if fire(NODE, node, "NodeAccepted"):
-            self._notices.node(name, node.uid, "NodeAccepted", f"node {name} is accepted by the scheduler")
+            self._events.node(name, node.uid, "NodeAccepted", f"node {name} is accepted by the scheduler")
             if node.unschedulable:
                 fire(NODE, node, "DrainNode")
             elif fire(NODE, node, "NodeReady"):
@@ -99,7 +99,7 @@ class NodeFlow:
         if fire(NODE, node, "NodeRejected", reason):
             note = f"node {name} is rejected by the scheduler: {reason}"
             _log.warning("%s", note)
-            self._notices.node(name, node.uid, "NodeRejected", note, warning=True)
+            self._events.node(name, node.uid, "NodeRejected", note, warning=True)
 
     def _open_or_drain(self, node: ClusterNode) -> None:
         if node.unschedulable and node.state == HEALTHY:
@@ -118,7 +118,7 @@ class NodeFlow:
             return
         if node.state != REJECTED:
             self._cluster.batches.remove_node(name, node.batch)
-            self._notices.node(name, node.uid, "NodeDeleted", f"node {name} is deleted from the scheduler")
+            self._events.node(name, node.uid, "NodeDeleted", f"node {name} is deleted from the scheduler")
         for uid in self._cluster.on_node(name):
             task = self._cluster.tasks.get(uid)
             if task is None:

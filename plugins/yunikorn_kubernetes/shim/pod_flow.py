@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.conditions import UNSCHEDULABLE
-from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.shim_cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.shim_states import BOUND
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
@@ -26,11 +28,11 @@ class PodFlow:
         cluster: ShimCluster,
         applications: ApplicationFlow,
         tasks: TaskFlow,
-        writes: Writes,
-        notices: Notices,
+        writes: QueuedWrites,
+        events: PodEvents,
     ) -> None:
         self._cluster, self._applications, self._tasks = cluster, applications, tasks
-        self._writes, self._notices = writes, notices
+        self._writes, self._events = writes, events
         self._held: dict[str, tuple[Pod, str]] = {}
         """Pods by uid that are not scheduled yet, with the reason, such as gates or missing claims."""
 
@@ -63,7 +65,7 @@ class PodFlow:
         if gates and not pod.spec.node_name:
             note = f"waiting for scheduling gates: {','.join(gate.name for gate in gates)}"
             if self._hold(pod, note):
-                self._notices.pod(pod, "Scheduling", "Scheduling", note)
+                self._events.pod(pod, "Scheduling", "Scheduling", note)
             return
         translation = self._cluster.translation
         if not (pod.spec.node_name or translation.knows_namespace(pod)):
@@ -74,8 +76,8 @@ class PodFlow:
         if conflicts and not pod.spec.node_name:
             note = "; ".join(conflicts)
             if self._hold(pod, note):
-                self._notices.pod(pod, "FailedScheduling", "Scheduling", note, warning=True)
-                self._writes.set_condition(pod, UNSCHEDULABLE, note)
+                self._events.pod(pod, "FailedScheduling", "Scheduling", note, warning=True)
+                self._writes.set_condition(PodRef.of(pod), UNSCHEDULABLE, note)
             return
         self._held.pop(uid, None)
         task = Task(

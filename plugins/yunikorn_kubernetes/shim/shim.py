@@ -21,25 +21,27 @@ from yunikorn.interface.messages import (
     EventRecordType,
     RegisterResourceManagerRequest,
     UpdateContainerSchedulingStateRequest,
-    UpdateRequest,
     UpdateResponse,
 )
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.batches import Batches
-from yunikorn_kubernetes.shim.binder import Binder
-from yunikorn_kubernetes.shim.conditions import ConditionReader, Conditions
+from yunikorn_kubernetes.shim.conditions import Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.node_flow import NodeFlow
 from yunikorn_kubernetes.shim.pod_flow import PodFlow
-from yunikorn_kubernetes.shim.ports import Notices, Translation, Volumes, Writes
 from yunikorn_kubernetes.shim.responses import Responses
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import RUNNING, SCHEDULER, fire
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
+from yunikorn_kubernetes.shim.translator import Translator
 from yunikorn_kubernetes.translation.pod_applications import is_placeholder, is_terminated
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -58,20 +60,6 @@ PREDICATES = (
     "dynamic-resources",
 )
 """Predicates in force for the nodes of a cluster, in the order of kube-scheduler."""
-
-
-class ShimCore(ConditionReader, Protocol):
-    """The part of an `AsyncScheduler` that a shim uses."""
-
-    async def register_resource_manager(
-        self, request: RegisterResourceManagerRequest, callback: object
-    ) -> object:
-        """Register a resource manager."""
-        ...
-
-    async def update(self, request: UpdateRequest) -> None:
-        """Apply an update, and wait until it is applied."""
-        ...
 
 
 @attrs.frozen
@@ -103,18 +91,18 @@ class Shim:
 
     def __init__(
         self,
-        core: ShimCore,
-        writes: Writes,
-        notices: Notices,
-        volumes: Volumes,
-        translation: Translation,
+        core: AsyncScheduler,
+        writes: QueuedWrites,
+        events: PodEvents,
+        volumes: VolumeBinder,
+        translation: Translator,
         clock: Clock,
         registration: Callable[[], Registration],
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Create a shim that is not registered; `registration` is asked at each registration."""
-        self._core, self._registration, self._notices = core, registration, notices
+        self._core, self._registration, self._events = core, registration, events
         self.rm_id = registration().rm_id
         self.state = SCHEDULER.initial
         self._wake = asyncio.Event()
@@ -125,22 +113,33 @@ class Shim:
         self.batches = Batches(self.rm_id, self._wake.set)
         self.cluster = ShimCluster(self.batches, translation)
         self._deletions = Deletions(writes, sleep)
-        self._failures = PodFailures(writes, notices, sleep)
-        self._binder = Binder(writes, volumes)
-        self._tasks = TaskFlow(self.cluster, self._binder, self._deletions, notices)
-        self._binder.bound, self._binder.failed = self._tasks.bound, self._tasks.bind_failed
-        self._placeholders = Placeholders(self.cluster, writes, self._deletions, notices, clock)
-        self._applications = ApplicationFlow(
-            self.cluster, self._tasks, self._placeholders, self._failures, notices
+        self._failures = PodFailures(writes, events, sleep)
+        self.conditions = Conditions(self.cluster, core, writes, events, self.rm_id, sleep)
+        self._tasks = TaskFlow(
+            self.cluster,
+            writes,
+            volumes,
+            self._deletions,
+            events,
+            self.conditions,
+            lambda task: self._applications.task_bound(task),
         )
-        self._nodes = NodeFlow(self.cluster, self._tasks, notices)
-        self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, notices)
+        self._placeholders = Placeholders(
+            self.cluster,
+            writes,
+            self._deletions,
+            events,
+            clock,
+            lambda app, reason: self._applications.placeholders_failed(app, reason),
+        )
+        self._applications = ApplicationFlow(
+            self.cluster, self._tasks, self._placeholders, self._failures, events, self.conditions
+        )
+        self._nodes = NodeFlow(self.cluster, self._tasks, events)
+        self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, events)
         self._responses = Responses(
             self.cluster, self._applications, self._tasks, self._nodes, self._deletions, self._want_resync
         )
-        self.conditions = Conditions(self.cluster, core, writes, notices, self.rm_id, sleep)
-        self._tasks.on_submit = self.conditions.submitted
-        self._applications.on_reserve = self.conditions.reserving
 
     @property
     def label(self) -> str:
@@ -220,7 +219,7 @@ class Shim:
         assert self._world is not None
         self._resync_wanted = False
         _log.warning("the core requests a new report of the cluster")
-        self._binder.close()
+        self._tasks.close()
         self._placeholders.close()
         self.cluster.clear()
         self._pods.clear()
@@ -230,7 +229,7 @@ class Shim:
 
     def close(self) -> None:
         """End all work in the background."""
-        self._binder.close()
+        self._tasks.close()
         self._deletions.close()
         self._failures.close()
         self._placeholders.close()
@@ -281,7 +280,7 @@ class Shim:
             if event.type == EventRecordType.REQUEST:
                 task = self.cluster.tasks.get(event.object_id)
                 if task is not None and event.message:
-                    self._notices.pod(task.pod, "Informational", "Informational", event.message)
+                    self._events.pod(task.pod, "Informational", "Informational", event.message)
 
 
 def _contained(change: Callable[[], object], what: str) -> None:

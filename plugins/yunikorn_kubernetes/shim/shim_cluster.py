@@ -11,10 +11,10 @@ from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes.names import FOREIGN_DEFAULT, TAG_FOREIGN
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.batches import Batches
-from yunikorn_kubernetes.shim.ports import Translation
 from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_kubernetes.shim.translator import Translator
 
 
 @attrs.define(eq=False, slots=True)
@@ -29,7 +29,7 @@ class ForeignPod:
 class ShimCluster:
     """Pods of ours and of others, nodes, applications; and what the core has been sent of them."""
 
-    def __init__(self, batches: Batches, translation: Translation) -> None:
+    def __init__(self, batches: Batches, translation: Translator) -> None:
         self.batches = batches
         self.translation = translation
         self.tasks: dict[str, Task] = {}

@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.text import listed
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.shim.binder import Binder
+from yunikorn_kubernetes.shim.conditions import Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
-from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import ALLOCATED, BOUND, COMPLETED, NEW, SCHEDULING, TASK, fire
 from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 _log = logging.getLogger("yunikorn.kubernetes.tasks")
 
@@ -23,13 +26,24 @@ IN_CORE = (SCHEDULING, ALLOCATED, BOUND)
 class TaskFlow:
     """Moves tasks through their states."""
 
-    def __init__(self, cluster: ShimCluster, binder: Binder, deletions: Deletions, notices: Notices) -> None:
-        """Create the flow; set `on_bound` and `on_submit` before use."""
-        self._cluster, self._binder, self._deletions, self._notices = cluster, binder, deletions, notices
-        self.on_bound: Callable[[Task], object] = lambda _: None
-        """Called with a task that has become bound."""
-        self.on_submit: Callable[[Task], object] = lambda _: None
-        """Called with a task whose request is sent to the core."""
+    def __init__(
+        self,
+        cluster: ShimCluster,
+        writes: QueuedWrites,
+        volumes: VolumeBinder,
+        deletions: Deletions,
+        events: PodEvents,
+        conditions: Conditions,
+        on_bound: Callable[[Task], object],
+    ) -> None:
+        """Create the flow; `on_bound` is called with a task that has become bound."""
+        self._cluster, self._deletions, self._events = cluster, deletions, events
+        self._conditions, self._on_bound = conditions, on_bound
+        self._binder = Binder(writes, volumes, self.bound, self.bind_failed)
+
+    def close(self) -> None:
+        """End all bindings."""
+        self._binder.close()
 
     # -- requests -----------------------------------------------------------------------------------
 
@@ -38,21 +52,21 @@ class TaskFlow:
         if not (fire(TASK, task, "InitTask") and fire(TASK, task, "SubmitTask")):
             return
         self._cluster.send(task)
-        self.on_submit(task)
+        self._conditions.submitted(task)
         pod = task.pod
         note = f"{task.namespace}/{task.name} is queued and waiting for allocation"
-        self._notices.pod(pod, "Scheduling", "Scheduling", note)
+        self._events.pod(pod, "Scheduling", "Scheduling", note)
         app = self._cluster.applications.get(task.app_id)
         if task.group and app is not None and app.gang is not None:
             names = [group.name for group in app.gang.groups]
             if task.group in names:
                 note = f"Pod belongs to the taskGroup {task.group}, it will be scheduled as a gang member"
-                self._notices.pod(pod, "GangScheduling", "TaskGroupMatch", note)
+                self._events.pod(pod, "GangScheduling", "TaskGroupMatch", note)
             else:
                 note = (
                     f"the gang of application {app.id} has no task group {task.group}, only {listed(names)}"
                 )
-                self._notices.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
+                self._events.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
 
     def refresh(self, task: Task) -> None:
         """Recompute resources and tags of a task, and send a change to the core."""
@@ -85,16 +99,16 @@ class TaskFlow:
             return
         pod = task.pod
         note = f"Successfully assigned {task.namespace}/{task.name} to node {task.node}"
-        self._notices.pod(pod, "Scheduled", "Binding", note)
+        self._events.pod(pod, "Scheduled", "Binding", note)
         note = f"Pod {task.namespace}/{task.name} is successfully bound to node {task.node}"
-        self._notices.pod(pod, "PodBindSuccessful", "Binding", note)
-        self.on_bound(task)
+        self._events.pod(pod, "PodBindSuccessful", "Binding", note)
+        self._on_bound(task)
 
     def bind_failed(self, task: Task, reason: str, note: str) -> None:
         """Return a placement to the core, whose binding has failed."""
         if task.state != ALLOCATED:
             return
-        self._notices.pod(task.pod, reason, "Binding", note, warning=True)
+        self._events.pod(task.pod, reason, "Binding", note, warning=True)
         _log.warning("%s: %s", task.label, note)
         uuid = task.uuid
         self._unplace(task, task.node, note)
@@ -143,7 +157,7 @@ class TaskFlow:
         task.node, task.uuid = node, ""
         self._cluster.assign(task.uid, node)
         self._cluster.send(task)
-        self.on_bound(task)
+        self._on_bound(task)
 
     def acknowledge(self, task: Task, node: str, uuid: str) -> None:
         """Note the allocation that the core has booked for a bound pod."""
@@ -164,7 +178,7 @@ class TaskFlow:
         """Note that the core refuses the request of a task."""
         if fire(TASK, task, "TaskRejected", reason):
             note = f"Task {task.namespace}/{task.name} is rejected by the scheduler: {reason}"
-            self._notices.pod(task.pod, "TaskRejected", "TaskRejected", note, warning=True)
+            self._events.pod(task.pod, "TaskRejected", "TaskRejected", note, warning=True)
             self.fail(task, reason)
 
     def fail(self, task: Task, reason: str) -> None:
@@ -173,7 +187,7 @@ class TaskFlow:
         was_placed = task.state == ALLOCATED
         if fire(TASK, task, "TaskFail", reason):
             note = f"Task {task.namespace}/{task.name} is failed: {reason}"
-            self._notices.pod(task.pod, "TaskFailed", "TaskFailed", note, warning=True)
+            self._events.pod(task.pod, "TaskFailed", "TaskFailed", note, warning=True)
             if was_placed:
                 self._cluster.unassign(task.uid, task.node)
                 task.node = task.uuid = ""
@@ -192,4 +206,4 @@ class TaskFlow:
         self._deletions.forget(task.uid)
         note = f"Task {task.namespace}/{task.name} is completed"
         if before != COMPLETED and task.pod.metadata.deletion_timestamp is None:
-            self._notices.pod(task.pod, "TaskCompleted", "TaskCompleted", note)
+            self._events.pod(task.pod, "TaskCompleted", "TaskCompleted", note)

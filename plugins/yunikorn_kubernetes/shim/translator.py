@@ -9,11 +9,10 @@ from sys import intern
 import attrs
 
 from yunikorn.errors import QuantityError
-from yunikorn.interface.messages import PreemptionPolicy
+from yunikorn.interface.messages import AddApplicationRequest, PreemptionPolicy
 from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
-from yunikorn_kubernetes.shim.ports import PodSubmission, Volumes
 from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
 from yunikorn_kubernetes.translation.placeholders import (
@@ -32,7 +31,10 @@ from yunikorn_kubernetes.translation.pod_applications import (
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup, read_gang
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
+from yunikorn_kubernetes.volumes.claims import VolumeTags
+from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 
+NO_VOLUME_TAGS = VolumeTags()
 _log = logging.getLogger("yunikorn.kubernetes.translation")
 
 
@@ -42,6 +44,19 @@ class References:
 
     namespaces: Mapping[str, Namespace] = attrs.Factory(dict)
     priority_classes: Mapping[str, PriorityClass] = attrs.Factory(dict)
+
+
+@attrs.frozen
+class PodSubmission:
+    """An application as its first pod describes it."""
+
+    request: AddApplicationRequest
+    owner: PlaceholderOwner
+    gang: AnnotatedGang | None = None
+    problems: tuple[str, ...] = ()
+    """Reasons for which the gang that the pod describes is not used."""
+    ignored: tuple[str, ...] = ()
+    """Other settings of the pod and its namespace that are ignored."""
 
 
 @attrs.frozen
@@ -57,12 +72,12 @@ class TranslationSettings:
 
 
 class Translator:
-    """Implementation of `ports.Translation`."""
+    """Translates the objects of one cluster."""
 
     def __init__(
         self,
         references: References,
-        volumes: Volumes,
+        volumes: ClusterVolumes,
         draw: Callable[[int], int],
         settings: TranslationSettings = TranslationSettings(),
     ) -> None:
@@ -117,7 +132,7 @@ class Translator:
             pod_resource(pod)
         except QuantityError as error:
             found.append(str(error))
-        found += self._volumes.problems(pod)
+        found += self._of_volumes(pod).problems
         return found
 
     def resource(self, pod: Pod) -> Resource:
@@ -132,8 +147,11 @@ class Translator:
         """Return the tags of the ask or allocation of a pod of ours."""
         labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)
         tags = pod_tags(pod, namespace_labels=labels)
-        tags.update(self._volumes.tags(pod))
+        tags.update(self._of_volumes(pod).tags)
         return tags
+
+    def _of_volumes(self, pod: Pod) -> VolumeTags:
+        return self._volumes.tags(pod.metadata.uid) if pod.spec.volumes else NO_VOLUME_TAGS
 
     def foreign_tags(self, pod: Pod) -> dict[str, str]:
         """Return the tags of the allocation of a pod of another scheduler."""

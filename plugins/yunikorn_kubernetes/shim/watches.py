@@ -48,10 +48,12 @@ WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASS
 class Watches:
     """Reflectors of a cluster; their stores are the world that a shim recovers from."""
 
-    def __init__(self, server: ApiServer, random: RandomSource, volumes: ClusterVolumes) -> None:
-        """Create watches that do not run, and that keep `volumes` up to date."""
+    def __init__(self, server: ApiServer, random: RandomSource) -> None:
+        """Create watches that do not run."""
         self._shim: Shim | None = None
-        self._server, self._random, self._volumes = server, random, volumes
+        self._server, self._random = server, random
+        self.volumes = ClusterVolumes(self.spread)
+        """Volumes of the cluster, kept up to date."""
         self._spreading = False
         self._reflectors: list[Reflector[Any]] = []
         self._pods = self.add(PODS, self._pod)
@@ -109,9 +111,9 @@ class Watches:
         pod = change.object
         ended = change.kind is ChangeKind.DELETED
         if ended or is_terminated(pod):
-            self._volumes.remove_pod(pod.metadata.uid)
+            self.volumes.remove_pod(pod.metadata.uid)
         else:
-            self._volumes.add_pod(pod)
+            self.volumes.add_pod(pod)
         if pod.spec.volumes:
             # Other pods may use the same claims.
             self.spread()
@@ -125,11 +127,11 @@ class Watches:
     def _node(self, change: ObjectChange[Node]) -> None:
         node = change.object
         if change.kind is ChangeKind.DELETED:
-            self._volumes.remove_node(node.metadata.name)
+            self.volumes.remove_node(node.metadata.name)
             if self._shim is not None:
                 self._shim.node_removed(node)
         else:
-            self._volumes.add_node(node)
+            self.volumes.add_node(node)
             if self._shim is not None:
                 self._shim.node_changed(node)
 
@@ -145,9 +147,9 @@ class Watches:
 
     def _storage(self, change: ObjectChange[Any]) -> None:
         if change.kind is ChangeKind.DELETED:
-            self._volumes.remove(change.object)
+            self.volumes.remove(change.object)
         else:
-            self._volumes.update(change.object)
+            self.volumes.update(change.object)
         self.spread()
 
     def spread(self) -> None:
@@ -161,7 +163,7 @@ class Watches:
         shim = self._shim
         if shim is None:
             return
-        changes = self._volumes.changes()
+        changes = self.volumes.changes()
         if changes.pods:
             shim.refresh(changes.pods)
         for name in changes.nodes:

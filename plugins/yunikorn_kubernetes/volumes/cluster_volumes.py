@@ -73,10 +73,11 @@ class ClusterVolumes:
 
     Call `update` and `remove` for every change of a storage object, `add_pod` and `add_node` for every
     version of a pod that is not terminated and of a node, and then `changes` for what has to be sent to the
-    core.
+    core. `on_change` is called when a choice of volumes may have changed what other pods can use.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
+        self._on_change = on_change
         self.objects = VolumeObjects()
         self._pods: dict[str, _PodEntry] = {}
         self._nodes: dict[str, _NodeEntry] = {}
@@ -356,6 +357,7 @@ class ClusterVolumes:
         for claim in assumption.provisions:
             self._owners.add(f"claim {claim}", uid)
             self.objects.select(claim, node)
+        self._on_change()
         return assumption
 
     def forget(self, uid: str) -> None:
@@ -376,6 +378,7 @@ class ClusterVolumes:
             self._owners.discard(f"claim {claim}", uid)
             if not self._owners.count(f"claim {claim}"):
                 self.objects.deselect(claim)
+        self._on_change()
 
     def assumption(self, uid: str) -> Assumption | None:
         """Return the assumption of a pod, or None."""

@@ -57,7 +57,7 @@ class VolumeBinder:
     ) -> None:
         """Create a binder; `timeout` is the time in seconds for the binding of one pod."""
         self._server = server
-        self._volumes = volumes
+        self.volumes = volumes
         self._random = random
         self._timeout = timeout
 
@@ -66,14 +66,14 @@ class VolumeBinder:
 
         Raises `VolumeBindError` if that fails. The assumption ends in any case.
         """
-        assumption = self._volumes.assumption(uid)
+        assumption = self.volumes.assumption(uid)
         if not assumption:
-            if self._volumes.has_open_claims(uid):
+            if self.volumes.has_open_claims(uid):
                 raise VolumeBindError("no volumes have been chosen for the claims of the pod")
             return
         changed = asyncio.Event()
         note = changed.set
-        self._volumes.watch(uid, note)
+        self.volumes.watch(uid, note)
         waiting = "the API server"
         try:
             async with asyncio.timeout(self._timeout):
@@ -90,10 +90,10 @@ class VolumeBinder:
                 f"the volumes were not bound within {self._timeout:g} s: still waiting for {waiting}"
             ) from None
         finally:
-            self._volumes.unwatch(uid, note)
-            if self._volumes.assumption(uid) is assumption:
+            self.volumes.unwatch(uid, note)
+            if self.volumes.assumption(uid) is assumption:
                 # After a cancellation the pod may have been placed elsewhere already.
-                self._volumes.forget(uid)
+                self.volumes.forget(uid)
 
     # -- writes -----------------------------------------------------------------------------------------
 
@@ -173,9 +173,9 @@ class VolumeBinder:
 
     def _awaited(self, uid: str, assumption: Assumption, written: _Written) -> str | None:
         """Return what a pod still waits for, None if all its claims are bound; raises `VolumeBindError`."""
-        if not self._volumes.knows_pod(uid):
+        if not self.volumes.knows_pod(uid):
             raise VolumeBindError("the pod does not exist any more")
-        attributes = self._volumes.all_attributes(assumption.node)
+        attributes = self.volumes.all_attributes(assumption.node)
         if attributes is None:
             raise VolumeBindError(f"node {assumption.node} does not exist any more")
         waiting = None
@@ -208,7 +208,7 @@ class VolumeBinder:
         if claim.metadata.annotations.get(SELECTED_NODE) != node:
             raise VolumeBindError(f"no volume could be made for claim {key} on node {node}")
         if claim.spec.volume_name:
-            volume = self._volumes.objects.volumes.get(claim.spec.volume_name)
+            volume = self.volumes.objects.volumes.get(claim.spec.volume_name)
             if volume is None:
                 return f"volume {claim.spec.volume_name} of claim {key}"
             _check_affinity(volume, attributes)
@@ -218,14 +218,14 @@ class VolumeBinder:
 
     def _volume(self, name: str) -> PersistentVolume:
         """Return a volume. Raises `VolumeBindError` if it is gone."""
-        volume = self._volumes.objects.volumes.get(name)
+        volume = self.volumes.objects.volumes.get(name)
         if volume is None:
             raise VolumeBindError(f"volume {name} does not exist any more")
         return volume
 
     def _claim(self, key: str) -> PersistentVolumeClaim:
         """Return a claim. Raises `VolumeBindError` if it is gone."""
-        claim = self._volumes.objects.claims.get(key)
+        claim = self.volumes.objects.claims.get(key)
         if claim is None:
             raise VolumeBindError(f"claim {key} does not exist any more")
         return claim

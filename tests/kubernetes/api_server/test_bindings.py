@@ -176,7 +176,7 @@ def test_the_deletion_of_a_pod_ends_its_binding() -> None:
             await asyncio.sleep(5.0)
             assert not bound.done()
             each.writes.forget("u1")
-            assert bound.result().outcome is BindOutcome.GONE
+            assert (await bound).outcome is BindOutcome.GONE
             each.memory.before = lambda method, path: None
             each.memory.calls.clear()
             await asyncio.sleep(60.0)
@@ -189,7 +189,7 @@ def test_a_pod_has_one_binding_at_a_time() -> None:
     async def scenario() -> None:
         async with writing() as each:
             first, second = each.writes.bind(WEB, "n1"), each.writes.bind(WEB, "n2")
-            assert first is second
+            assert (await second) is (await first)
             assert (await first).node == "n1"
             third = each.writes.bind(WEB, "n2")
             assert await third == BindResult(BindOutcome.ELSEWHERE, "n1", "409 pod is already assigned to n1")

@@ -14,7 +14,7 @@ from yunikorn.clock import SECOND, ManualClock
 from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, cut_note, reference
+from yunikorn_kubernetes.api_server.pod_events import PodEvents, cut_note, reference
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Node, ObjectMeta, ObjectReference, Pod
@@ -68,9 +68,8 @@ def test_an_event_has_what_the_server_requires() -> None:
     async def scenario() -> None:
         async with reporting() as each:
             pod = Pod(metadata=ObjectMeta(name="web", namespace="shop", uid="u1", resource_version="7"))
-            node = ObjectReference("v1", "Node", name="n1")
             about = reference(PODS, pod)
-            each.events.report(about, "Scheduled", "Binding", "on n1", type=WARNING, related=node)
+            each.events.report(about, "Scheduled", "Binding", "on n1", warning=True)
             each.events.report(
                 reference(NODES, Node(metadata=ObjectMeta(name="n1"))), "Accepted", "Add", "added"
             )
@@ -97,7 +96,6 @@ def test_an_event_has_what_the_server_requires() -> None:
                     "uid": "u1",
                     "resourceVersion": "7",
                 },
-                "related": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
             }
             assert second["metadata"]["namespace"] == "default"
 

@@ -36,7 +36,7 @@ from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiS
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
-from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, reference
+from yunikorn_kubernetes.api_server.pod_events import PodEvents, reference
 from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
@@ -255,7 +255,7 @@ def test_events_and_their_series_are_accepted(cluster: Cluster) -> None:
             async with running(events.run()):
                 for _ in range(3):
                     events.report(web, "Scheduling", "Scheduling", "queued " * 300)
-                events.report(web, "TaskFailed", "Reject", "no queue", type=WARNING, related=node)
+                events.report(web, "TaskFailed", "Reject", "no queue", warning=True)
                 events.report(node, "NodeAccepted", "Add", "node-0 is part of the scheduler")
                 await until(lambda: len(ours()) >= 3 or events.dropped)
             assert events.dropped == 0

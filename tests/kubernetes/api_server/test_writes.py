@@ -15,7 +15,6 @@ from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.write_queue import Priority
-from yunikorn_kubernetes.shim.server_writes import ServerWrites
 
 
 def test_bindings_go_first_and_writes_are_bounded() -> None:
@@ -45,10 +44,10 @@ def test_draining_completes_bindings_and_abandons_conditions() -> None:
                 each.writes.set_condition(ref, "Unschedulable", "no room")
             bound = [each.writes.bind(ref, "n1") for ref in refs[:10]]
             assert await each.writes.drain(60.0)
-            assert {future.result().outcome for future in bound} == {BindOutcome.BOUND}
+            assert {(await future).outcome for future in bound} == {BindOutcome.BOUND}
             assert "PATCH" not in {method for method, _ in each.calls()}
             late = each.writes.bind(refs[10], "n1")
-            assert late.result().outcome is BindOutcome.ABANDONED
+            assert (await late).outcome is BindOutcome.ABANDONED
 
     run_virtual(scenario())
 
@@ -61,8 +60,8 @@ def test_draining_gives_each_write_one_more_attempt() -> None:
             deleted = each.writes.delete_pod(PodRef("default", "old", "u2"))
             await asyncio.sleep(20.0)
             assert await each.writes.drain(5.0)
-            assert bound.result().outcome is BindOutcome.ABANDONED
-            assert deleted.result() is False
+            assert (await bound).outcome is BindOutcome.ABANDONED
+            assert not await deleted
 
     run_virtual(scenario())
 
@@ -74,7 +73,7 @@ def test_draining_ends_in_time_and_leaves_no_future_incomplete() -> None:
             bound = each.writes.bind(WEB, "n1")
             await asyncio.sleep(0.1)
             assert not await each.writes.drain(5.0)
-        assert bound.result().outcome is BindOutcome.ABANDONED
+        assert (await bound).outcome is BindOutcome.ABANDONED
 
     run_virtual(scenario())
 
@@ -168,7 +167,7 @@ def test_a_creation_that_no_caller_waits_for_any_more_is_no_error_of_the_loop() 
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
         async with writing() as each:
             each.memory.before = once(ServerAnswer(422, {}, b"{}"))
-            creation = asyncio.ensure_future(ServerWrites(each.writes).create_pod("default", placeholder()))
+            creation = asyncio.ensure_future(each.writes.create(PODS, "default", placeholder()))
             await asyncio.sleep(0)
             creation.cancel()
             await asyncio.sleep(1.0)

@@ -12,7 +12,7 @@ import datetime
 import functools
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -21,8 +21,12 @@ from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import (
     Condition,
     Container,
@@ -38,6 +42,9 @@ from yunikorn_kubernetes.objects import (
 )
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import References, TranslationSettings, Translator
+from yunikorn_kubernetes.volumes.claims import VolumeTags
+from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 RM = "kubernetes"
 CONFIG = """
@@ -117,20 +124,20 @@ class NoVolumes:
     def __init__(self, fail: Callable[[str], None]) -> None:
         self._fail = fail
 
-    def tags(self, pod: Pod) -> dict[str, str]:
-        return {}
+    @property
+    def volumes(self) -> NoVolumes:
+        return self
 
-    def problems(self, pod: Pod) -> list[str]:
-        return []
+    def tags(self, uid: str) -> VolumeTags:
+        return VolumeTags()
 
     def attributes(self, node: str) -> dict[str, str]:
         return {}
 
-    def assume(self, pod: Pod, node: str) -> str:
+    def assume(self, uid: str, node: str) -> None:
         self._fail("assume")
-        return ""
 
-    async def bind(self, pod: Pod) -> None:
+    async def bind(self, uid: str) -> None:
         self._fail("bind volumes")
 
     def forget(self, uid: str) -> None: ...
@@ -147,7 +154,7 @@ class FakeCluster:
         self.node_objects: dict[str, Node] = {}
         self.bindings: list[tuple[str, str]] = []
         """Uid and node of every binding that the server has carried out."""
-        self.conditions: list[Pod] = []
+        self.conditions: list[PodRef] = []
         """Pods whose conditions were written, in that order."""
         self.events: list[tuple[str, str, str]] = []
         """Object, reason and note of every event."""
@@ -170,11 +177,16 @@ class FakeCluster:
         numbers = itertools.count()
         volumes = NoVolumes(self._fail)
         self.shim = Shim(
-            self.core,
-            self,
-            Notices(self),
-            volumes,
-            Translator(self.references, volumes, lambda below: next(numbers) * 7 // 3 % below, self.settings),
+            cast(AsyncScheduler, self.core),
+            cast(QueuedWrites, self),
+            cast(PodEvents, Notices(self)),
+            cast(VolumeBinder, volumes),
+            Translator(
+                self.references,
+                cast(ClusterVolumes, volumes),
+                lambda below: next(numbers) * 7 // 3 % below,
+                self.settings,
+            ),
             self.clock,
             lambda: Registration(RM, config=self.config),
             sleep=lambda _: asyncio.sleep(0),
@@ -340,25 +352,32 @@ class FakeCluster:
         if self.failing.get(verb):
             raise self.failing[verb].pop(0)
 
-    async def bind(self, pod: Pod, node: str) -> None:
+    async def bind(self, pod: PodRef, node: str) -> BindResult:
         """Bind a pod."""
         await asyncio.sleep(0)
-        self._fail("bind")
-        current = self.pod_objects.get(pod.metadata.uid)
-        if current is None:
-            raise ApiError(404, "NotFound", "pod not found")
-        if current.spec.node_name or current.metadata.deletion_timestamp is not None:
-            raise ApiError(409, "Conflict", f"pod is bound to {current.spec.node_name} or being deleted")
-        self.bindings.append((pod.metadata.uid, node))
+        try:
+            self._fail("bind")
+        except ApiError as error:
+            return BindResult(BindOutcome.FAILED, message=str(error))
+        current = self.pod_objects.get(pod.uid)
+        if current is None or current.metadata.deletion_timestamp is not None:
+            return BindResult(BindOutcome.GONE)
+        if current.spec.node_name:
+            return BindResult(BindOutcome.ELSEWHERE, current.spec.node_name)
+        self.bindings.append((pod.uid, node))
         bound = replace(current, spec=replace(current.spec, node_name=node))
         self.put_pod(replace(bound, status=replace(bound.status, phase="Running")))
-        self._fail("bind answer")
+        try:
+            self._fail("bind answer")
+        except ApiError as error:
+            return BindResult(BindOutcome.FAILED, message=str(error))
+        return BindResult(BindOutcome.BOUND, node)
 
-    async def delete_pod(self, pod: Pod) -> None:
+    async def delete_pod(self, pod: PodRef) -> None:
         """Delete a pod; one that runs ends later, see `end_deleted`."""
         await asyncio.sleep(0)
         self._fail("delete")
-        current = self.pod_objects.get(pod.metadata.uid)
+        current = self.pod_objects.get(pod.uid)
         if current is None:
             return
         if not current.spec.node_name or current.spec.termination_grace_period_seconds == 0:
@@ -367,7 +386,7 @@ class FakeCluster:
             meta = replace(current.metadata, deletion_timestamp=START)
             self.put_pod(replace(current, metadata=meta))
 
-    async def create_pod(self, namespace: str, body: Any) -> None:
+    async def create(self, resource: object, namespace: str, body: Any) -> None:
         """Create a pod."""
         self.creating += 1
         self.most_creating = max(self.most_creating, self.creating)
@@ -384,7 +403,7 @@ class FakeCluster:
         )
         self.put_pod(replace(pod, metadata=meta))
 
-    def set_condition(self, pod: Pod, reason: str, message: str) -> None:
+    def set_condition(self, pod: PodRef, reason: str, message: str) -> None:
         """Write a condition of a pod."""
         self.conditions.append(pod)
         condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
@@ -393,14 +412,14 @@ class FakeCluster:
     def forget(self, uid: str) -> None:
         """End the writes for a pod: none is ever left."""
 
-    async def set_status(self, pod: Pod, status: Any) -> None:
+    async def set_status(self, pod: PodRef, status: Any) -> None:
         """Change the status of a pod."""
         await asyncio.sleep(0)
         self._fail("patch")
         self._merge(pod, status)
 
-    def _merge(self, pod: Pod, status: Any) -> None:
-        current = self.pod_objects.get(pod.metadata.uid)
+    def _merge(self, pod: PodRef, status: Any) -> None:
+        current = self.pod_objects.get(pod.uid)
         if current is not None:
             merged = {**msgspec.to_builtins(current.status), **status}
             self.put_pod(replace(current, status=msgspec.convert(merged, type(current.status))))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from yunikorn.errors import ConfigError, Problem
 from yunikorn_kubernetes.api_server.calls import ApiError
-from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
+from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE, PodEvents
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
-from yunikorn_kubernetes.objects import ConfigMap, ObjectMeta
+from yunikorn_kubernetes.objects import ConfigMap, ObjectMeta, ObjectReference
 from yunikorn_kubernetes.shim.config_map_follower import Configuration, notes_of
 from yunikorn_kubernetes.shim_settings import ShimLogLevels
 
@@ -29,7 +29,9 @@ class World:
         self.events: list[tuple[str, str, str]] = []
         self.levels: list[ShimLogLevels] = []
         self.settings: list[Mapping[str, str]] = []
-        self.configuration = Configuration(self.check, self.use, self, self.levels.append, self.use_settings)
+        self.configuration = Configuration(
+            self.check, self.use, cast(PodEvents, self), self.levels.append, self.use_settings
+        )
 
     def check(self, text: str) -> list[Problem]:
         """Return problems for texts with `bad`."""
@@ -45,11 +47,11 @@ class World:
         """Use settings besides the queues."""
         self.settings.append(settings)
 
-    def config_map(
-        self, found: ConfigMap, reason: str, action: str, note: str, *, warning: bool = False
+    def report(
+        self, found: ObjectReference, reason: str, action: str, note: str, *, warning: bool = False
     ) -> None:
         """Record an event."""
-        self.events.append((found.metadata.name, reason, note))
+        self.events.append((found.name, reason, note))
 
     async def get(self, resource: object, namespace: str, name: str) -> ConfigMap:
         """Return a ConfigMap, as an API server does."""

@@ -35,10 +35,10 @@ def test_members_say_that_placeholders_do_not_exist_yet() -> None:
         await cluster.start()
         release = asyncio.Event()
 
-        async def create_pod(namespace: str, body: object) -> None:
+        async def create(resource: object, namespace: str, body: object) -> None:
             await release.wait()
 
-        cluster.create_pod = create_pod  # type: ignore[method-assign]
+        cluster.create = create  # type: ignore[method-assign]
         first = add_member(cluster, "m0")
         await asyncio.sleep(15.0)
         (condition,) = cluster.pod_objects[first.metadata.uid].status.conditions

@@ -425,7 +425,7 @@ def test_thousands_of_conditions_are_refreshed_slowly() -> None:
             await asyncio.sleep(1.0)
         assert 500 / REFRESHES_PER_SECOND <= loop.time() - began < 120
         # Both applications have their turns.
-        assert len({pod.metadata.labels[APP] for pod in cluster.conditions}) == 2
+        assert len({cluster.pod_objects[pod.uid].metadata.labels[APP] for pod in cluster.conditions}) == 2
         await cluster.kill()
 
     run_virtual(main())
