@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from yunikorn.accounting.queue_tree import QueueTree
-    from yunikorn.api import Application, PlacementRule
+    from yunikorn.api import Application
     from yunikorn.api import Queue as QueueView
     from yunikorn.framework.instances import InstancePlan
     from yunikorn.framework.offers import Offer
@@ -151,12 +151,11 @@ class BoundRule:
         self.name = config.name
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
         made = plan.make(PLACEMENT, config.name, plugin_options(config, offer))
-        self.plugin: PlacementRule = made.plugin
-        self._policy = AskedPolicy(made.plugin, config.name, made.origin, PLACE, failures)
+        self._policy = AskedPolicy.of(made, PLACE, failures)
         self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
         place: Callable[..., Any] = self._policy.call
         if _takes_queues(place):
-            if may_block(self.plugin, made.origin, failures):
+            if may_block(made.plugin, made.origin, failures):
                 raise PluginError(made.origin, "reading its place", BLOCKS_WITH_QUEUES)
             queues = TreeView(tree)
             self._policy.call = lambda app: place(app, queues)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.lifetime_usage import ApplicationUsage
-from yunikorn.api import AppSortPolicy
+from yunikorn.api import AppSortPolicy, SubmitPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
 from yunikorn.containment import is_plugin_of
@@ -35,7 +35,7 @@ from yunikorn.scheduling.admission.held_applications import ADMIT
 from yunikorn.scheduling.admission.permits import AskedPermitPolicy
 from yunikorn.scheduling.admission.queue_quotas import check_declarations
 from yunikorn.scheduling.admission.submit_answers import SUBMIT as CHECK
-from yunikorn.scheduling.admission.submit_answers import policies_for_asks
+from yunikorn.scheduling.admission.submit_answers import SUBMIT_ASK
 from yunikorn.scheduling.ask_order import order_again
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
@@ -100,7 +100,8 @@ class Policies:
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         submitting = self._usable(SUBMIT, config.submit_policies)
         self.submit = [AskedPolicy.of(one, CHECK, failures) for one in submitting]
-        self.submit_ask = policies_for_asks(submitting, failures)
+        checking = [one for one in submitting if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask]
+        self.submit_ask = [AskedPolicy.of(one, SUBMIT_ASK, failures) for one in checking]
         admitting = self._usable(ADMISSION, config.admission)
         self.admission = [AskedPolicy.of(one, ADMIT, failures) for one in admitting]
         self.permits = [AskedPermitPolicy(one, failures) for one in self._usable(PERMIT, config.permits)]

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
 
-SHORTEST = 0.1
-"""Shortest time (s) between two questions about an item; shorter waits are extended to it."""
+SHORTEST = SECOND // 10
+"""Shortest time (ns) between two questions about an item; shorter waits are extended to it."""
 AFTER_FAILURE = 60 * SECOND
 """Time (ns) until a policy that failed is asked again."""
 
@@ -51,7 +51,7 @@ def read_verdict(argument: object, answer: Any) -> PolicyAnswer:
         raise ValueError(f"it returned a wait of {given} seconds instead of a number from 0 to below 1e9")
     if why is None:
         raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
-    return PolicyAnswer(wait=round(max(seconds, SHORTEST) * SECOND), why=safe(why))
+    return PolicyAnswer(wait=max(round(seconds * SECOND), SHORTEST), why=safe(why))
 
 
 @attrs.frozen

@@ -100,7 +100,8 @@ class HeldApplications:
         first = 0 if app.held is None else app.held.at
         for at, policy in enumerate(self._policies[first:], first):
             if policy.at_once:
-                self._set_hold(app, at, AWAITED, self._partition.clock.now() + self._questions.limit)
+                until = self._partition.clock.now() + self._partition.timeouts.policy_answer
+                self._set_hold(app, at, AWAITED, until)
             answer = yield from policy.ask(app)
             if answer != NO_OBJECTION or app.state == FAILING:
                 return at, waiting_for(answer)

@@ -158,10 +158,7 @@ class Permits:
     def use(self, policies: Sequence[AskedPermitPolicy]) -> None:
         """Ask these policies about placements from now on, or place without them if there are none."""
         self._policies = policies
-        if policies:
-            self._allocator.use(self.allocate, self.place_gang)
-        else:
-            self._allocator.use(None, None)
+        self._allocator.use(*((self.allocate, self.place_gang) if policies else (None, None)))
         self.review = self._review if policies else self._preempt
 
     # -- placements ---------------------------------------------------------------------------------
@@ -270,7 +267,7 @@ class Permits:
     def _await(self, hold: PlacementHold) -> None:
         """Hold a placement until a worker has the answer, at most until the timeout of the policy."""
         until = self._hold(hold, AWAITED, round(LONGEST_SECONDS * SECOND))
-        hold.until = min(until, self._partition.clock.now() + self._questions.limit)
+        hold.until = min(until, self._partition.clock.now() + self._partition.timeouts.policy_answer)
 
     def _wait(self, hold: PlacementHold, why: str, wait: int) -> str:
         """Hold a placement; return why it is taken back instead if the policy has held it for too long."""

@@ -103,12 +103,6 @@ class Questions(Generic[T, R]):
     def __contains__(self, item: T) -> bool:
         return item in self._open or item in self._due
 
-    @property
-    def limit(self) -> int:
-        """Time (ns) that the call of a worker may take."""
-        assert self._workers is not None
-        return self._workers.limit
-
     # -- questions ----------------------------------------------------------------------------------
 
     def ask(self, item: T) -> R | None:

@@ -25,7 +25,7 @@ from yunikorn.model.policy_quota import PolicyQuota
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.sibling_usage import Lender, SiblingUsage
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
-from yunikorn.scheduling.admission.asked_policies import AFTER_FAILURE, AskedPolicy, PolicyMethod
+from yunikorn.scheduling.admission.asked_policies import AFTER_FAILURE, SHORTEST, AskedPolicy, PolicyMethod
 from yunikorn.scheduling.admission.policy_copies import QueueCopy
 from yunikorn.scheduling.admission.questions import AWAITED, Questions
 
@@ -34,13 +34,8 @@ if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance, PluginInstances
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.admission.asked_policies import Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
     from yunikorn.scheduling.preemption.preemption import Preemption
-
-SHORTEST = SECOND // 10
-"""Shortest time (ns) between two questions by a timer about the same queue."""
-
 
 BLOCKS_WITH_SIBLINGS = (
     "a quota policy with blocking = True cannot have watches_siblings, because it would be asked before "
@@ -125,7 +120,12 @@ class QueueQuotas:
         self._partition = partition
         self._workers = workers
         self._questions: Questions[Queue, PolicyAnswer] = Questions(
-            partition, workers, self._steps, self._answered, self._ask, after=self._report
+            partition,
+            workers,
+            lambda queue: self._bound[queue][0].ask(queue),
+            self._answered,
+            self._ask,
+            after=self._report,
         )
         self._instances = instances
         self._failures = failures
@@ -283,9 +283,6 @@ class QueueQuotas:
         if not self._questions.outdate(queue):
             self._questions.ask(queue)
 
-    def _steps(self, queue: Queue) -> Steps[PolicyAnswer]:
-        return self._bound[queue][0].ask(queue)
-
     def _answered(self, queue: Queue, answer: PolicyAnswer) -> None:
         """Apply the answer of a worker."""
         self._apply(queue, answer)
@@ -294,8 +291,14 @@ class QueueQuotas:
     def _apply(self, queue: Queue, answer: PolicyAnswer) -> None:
         policy, quota = self._bound[queue]
         quota.failure, quota.until, quota.why = answer.failed or "", answer.until, answer.why
-        quota.answer = answer.max
-        self._arrange(queue, quota, policy, self._partition.clock.now())
+        quota.answer, now = answer.max, self._partition.clock.now()
+        times = [] if quota.until is None else [max(quota.until, now + SHORTEST)]
+        if quota.failure:
+            times.append(now + AFTER_FAILURE)
+        if policy.refresh:
+            # The same times for all queues, so that they share timers.
+            times.append((now // policy.refresh + 1) * policy.refresh)
+        self._questions.ask_at(queue, min(times, default=None))
         self._put(queue, quota, _in_force(queue.configured_max, answer.max))
 
     def _put(self, queue: Queue, quota: PolicyQuota, amount: Resource | None) -> None:
@@ -341,18 +344,6 @@ class QueueQuotas:
                     asked = True
         self._report()
         return asked
-
-    # -- timers -------------------------------------------------------------------------------------
-
-    def _arrange(self, queue: Queue, quota: PolicyQuota, policy: AskedQuotaPolicy, now: int) -> None:
-        """Set the time of the next question about a queue."""
-        times = [] if quota.until is None else [max(quota.until, now + SHORTEST)]
-        if quota.failure:
-            times.append(now + AFTER_FAILURE)
-        if policy.refresh:
-            # The same times for all queues, so that they share timers.
-            times.append((now // policy.refresh + 1) * policy.refresh)
-        self._questions.ask_at(queue, min(times, default=None))
 
     # -- effects ------------------------------------------------------------------------------------
 

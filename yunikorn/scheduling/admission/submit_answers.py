@@ -5,22 +5,21 @@ A policy that fails or answers wrongly rejects what it was asked about (docs/dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.api import AskSubmission, Submission, SubmitPolicy
+from yunikorn.api import AskSubmission, Submission
 from yunikorn.containment import exact_text, items_of, safe_repr, text_or_none
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer, safe
 from yunikorn.resources import INT32_MAX, INT32_MIN
-from yunikorn.scheduling.admission.asked_policies import AskedPolicy, PolicyMethod
+from yunikorn.scheduling.admission.asked_policies import PolicyMethod
 from yunikorn.scheduling.admission.policy_copies import ApplicationCopy
 from yunikorn.scheduling.user_groups import FORCE_TAG
 
 if TYPE_CHECKING:
-    from yunikorn.framework.instances import PluginInstance
-    from yunikorn.framework.plugin_failures import PluginFailures
+    pass
 
 FIXED = ("id", "user", "groups", "gang_total", "gang_style")
 """Attributes of a submission that a policy cannot change."""
@@ -86,12 +85,3 @@ def _read_ask(before: AskSubmission, answer: Any) -> PolicyAnswer:
 
 
 SUBMIT_ASK = PolicyMethod("submit policy", "submit_ask", "checking", "ask {0.key}", _read_ask, _copied)
-
-
-def policies_for_asks(made: Sequence[PluginInstance], failures: PluginFailures) -> list[AskedPolicy]:
-    """Return the submit policies that check asks."""
-    return [
-        AskedPolicy.of(one, SUBMIT_ASK, failures)
-        for one in made
-        if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask
-    ]

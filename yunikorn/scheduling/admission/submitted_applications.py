@@ -145,8 +145,6 @@ class SubmittedApplications:
         app.forced = is_forced(submission.tags)
         app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
         reason = self._refusal(app)
-        if not reason and app.id in self._waiting:
-            reason = f"application {app.id} exists already in partition {partition.config_name}"
         if not reason:
             one = WaitingApplication(app, submission)
             found = self._questions.ask(one)
@@ -214,7 +212,7 @@ class SubmittedApplications:
         """Return why the partition accepts no application of this id now; empty if it does."""
         if reason := self._partition.closed_to(f"application {app.id}"):
             return reason
-        if app.id in self._partition.applications:
+        if app.id in self._partition.applications or app.id in self._waiting:
             return f"application {app.id} exists already in partition {self._partition.config_name}"
         return ""
 

@@ -90,11 +90,6 @@ class WorkerQuestions:
         self._dispatch(lane)
         return lambda: joined.waiters.pop(then, None)
 
-    @property
-    def limit(self) -> int:
-        """Time (ns) that a call may take."""
-        return self._partition.timeouts.policy_answer
-
     # -- calls --------------------------------------------------------------------------------------
 
     def _dispatch(self, lane: _Lane) -> None:
@@ -120,7 +115,9 @@ class WorkerQuestions:
         work = partial(question.policy.work, question.policy.prepare(question.subject))
         number = self._calls.start(work, partial(self._returned, lane))
         lane.running[number] = question
-        question.timer = self._partition.timers.after(self.limit, partial(self._time_out, lane, number))
+        question.timer = self._partition.timers.after(
+            self._partition.timeouts.policy_answer, partial(self._time_out, lane, number)
+        )
 
     def _returned(self, lane: _Lane, number: int, answer: PolicyAnswer) -> None:
         self._activate()
@@ -147,13 +144,13 @@ class WorkerQuestions:
             _log.error(
                 "plugin %s: a call has not returned within %s; its thread is replaced, the core continues%s",
                 printable(lane.policy.origin),
-                describe_duration(self.limit),
+                describe_duration(self._partition.timeouts.policy_answer),
                 f" ({printable(place)})" if place else "",
             )
         if len(lane.hanging) >= FEW_HANGING:
             lane.pause = min(max(2 * lane.pause, PAUSE), LONGEST_PAUSE)
             lane.until = self._partition.clock.now() + lane.pause
-        text = f"it has not returned within {describe_duration(self.limit)}"
+        text = f"it has not returned within {describe_duration(self._partition.timeouts.policy_answer)}"
         self._finish(lane, question, PolicyAnswer(failed=text))
         self._go_on(lane)
 
