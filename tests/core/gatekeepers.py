@@ -96,7 +96,7 @@ def permits(draw: Any, without: int = 3) -> list[dict[str, Any]]:
 
 def check_permits(at: PartitionScheduler) -> None:
     """Assert that held placements agree with allocations, timers and groups."""
-    held = at.partition.held
+    held = at.partition.held_placements
     holds: dict[PlacementHold, list[Allocation]] = {}
     for one in at.partition.accounting.allocations.values():
         if one.hold is not None:

@@ -266,5 +266,5 @@ def test_placements_that_keep_changing_their_groups_are_asked_about_once() -> No
     rm.app()
     rm.ask(count=3, vcore=1)
     rm.scheduler.schedule()
-    assert len(rm.at_work().partition.held) == 3
+    assert len(rm.at_work().partition.held_placements) == 3
     assert Dice.asked < 10

@@ -457,7 +457,7 @@ class Everything(RuleBasedStateMachine):
     def _schedule(self, most: int | None) -> int:
         before, closed = self._usage_and_bounds(), closed_queues(self.partition)
         reported, running = len(self.rm.responses), may_go_on(self.partition)
-        held = {one.uuid for hold in self.partition.held for one in hold.members}
+        held = {one.uuid for hold in self.partition.held_placements for one in hold.members}
         made = self.rm.schedule(most)
         check_bounds(before, self._usage_and_bounds())
         self._check_starts(running)

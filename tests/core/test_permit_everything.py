@@ -37,7 +37,7 @@ class PermitEverything(test_everything.Everything):
             self.config = config
 
     def _with_held(self) -> list[str]:
-        return [hold.app.id for hold in self.partition.held]
+        return [hold.app.id for hold in self.partition.held_placements]
 
     @precondition(lambda self: self._with_held())
     @rule(data=st.data(), key=st.booleans())

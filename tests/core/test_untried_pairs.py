@@ -93,7 +93,7 @@ def test_held_placements_move_from_a_draining_node(by: str, gang: bool) -> None:
     rm.node("n2", vcore=4)
     drain(rm, by)
     assert rm.schedule() == []
-    assert {one.node.id for each in rm.at_work().partition.held for one in each.members} == {"n2"}
+    assert {one.node.id for each in rm.at_work().partition.held_placements for one in each.members} == {"n2"}
     Gate.answers["*"] = None
     assert rm.after(20) == [("app", "task", "n2")] * 2
 

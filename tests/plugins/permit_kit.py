@@ -92,7 +92,7 @@ class PermitRM(GangRM):
 
     def held(self) -> list[str]:
         """Return the keys of the held placements."""
-        return [one.key for hold in self.at_work().partition.held for one in hold.members]
+        return [one.key for hold in self.at_work().partition.held_placements for one in hold.members]
 
     def why(self, key: str = "ask", app_id: str = "app") -> list[str]:
         """Return the details of the reasons why a request waits."""

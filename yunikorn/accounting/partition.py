@@ -83,7 +83,7 @@ class Partition:
         )
         self.gangs = PartitionGangs(self.accounting, clock, self.timers, self._start_timeout)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
-        self.held = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
+        self.held_placements = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
         self.foreign = ForeignAllocations(self.accounting)
         self.unknown_releases = UnknownReleases()
         self.queues = QueueTree(root, self.cluster, self.changes, self._schedule_cleanup)
@@ -232,7 +232,7 @@ class Partition:
     def remove_application(self, app: Application, message: str) -> None:
         """Remove an application on behalf of the RM, with all its allocations and asks."""
         app.leaving = True
-        self.held.take_back_of(app)
+        self.held_placements.take_back_of(app)
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, message)
         if app.timer is not None:
@@ -264,7 +264,7 @@ class Partition:
     def end_ask(self, ask: Ask, termination: TerminationType, message: str) -> None:
         """End an ask, and report its release to the RM if allocations of the ask were outstanding."""
         if ask.app.unannounced:
-            self.held.take_back_of(ask.app, ask.key)
+            self.held_placements.take_back_of(ask.app, ask.key)
         if ask.pending or self.gangs.promised(ask):
             self.changes.ask_released(ask.app.id, ask.key, termination, message)
         self.accounting.pending_accounting.drop(ask, termination, message)
@@ -417,7 +417,7 @@ class Partition:
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
                     self.accounting.node_reservations.unreserve(ask)
-                self.held.take_back_on(node, required=False)
+                self.held_placements.take_back_on(node, required=False)
             self.accounting.node_changed(node, gained=node.schedulable)
             self.changes.schedulable_changed(node)
 
@@ -428,7 +428,7 @@ class Partition:
         self.accounting.node_reservations.capacity_version += 1
         for ask in list(node.reservations):
             self.accounting.node_reservations.unreserve(ask)
-        self.held.take_back_on(node)
+        self.held_placements.take_back_on(node)
         for allocation in list(node.allocations.values()):
             if allocation.replaces is not None:
                 self.gangs.undo(allocation)

@@ -59,7 +59,7 @@ class ExecutionTimeout:
             self.timer = None
 
 
-class Hold:
+class ApplicationHold:
     """Hold of an application by an admission policy."""
 
     __slots__ = ("at", "latest", "number", "policy", "since", "until", "why", "withdraw")
@@ -266,7 +266,7 @@ class Application(QueueMember):
         """Position in its admission class, if its queue has admission classes."""
         self.ask_priority: int | None = None
         """Priority of all its asks, set by a submit policy; None for the priority of each ask."""
-        self.held: Hold | None = None
+        self.held: ApplicationHold | None = None
         self.unannounced = 0
         """Number of its allocations that permit policies hold."""
         self.unanswered = 0
@@ -470,7 +470,7 @@ class Application(QueueMember):
             self.atomic.sort_again()
         self.requests.sort_again()
 
-    def hold(self, hold: Hold) -> None:
+    def hold(self, hold: ApplicationHold) -> None:
         """Keep the application from being scheduled; it must not have pending asks yet."""
         self.held, self.paused = hold, True
 

@@ -261,7 +261,7 @@ class AskAdmission:
         accounting, counted = self._partition.accounting, ask.app.counted_by_limits
         self._partition.ask_changes += 1
         # The RM counts a request that permit policies hold as pending.
-        self._partition.held.take_back_of(ask.app, ask.key)
+        self._partition.held_placements.take_back_of(ask.app, ask.key)
         same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
         ask.spec = spec
         order: AskOrder | None = ask.app.chain[0].order.ask_order
@@ -296,7 +296,7 @@ class AskAdmission:
             return
         message = message or AS_REQUESTED
         partition.ask_changes += 1
-        partition.held.take_back_of(found[0], key)
+        partition.held_placements.take_back_of(found[0], key)
         for ask in asks_of(found[0], key):
             partition.changes.ask_released(ask.app.id, ask.key, termination, message)
             partition.accounting.pending_accounting.drop(ask, termination, message)

@@ -57,7 +57,7 @@ class AtomicGangs:
         self._unschedulable_queue = unschedulable_queue
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
-        self._holding_back: dict[Application, tuple[Ask, Queue]] = {}
+        self._backpressure: dict[Application, tuple[Ask, Queue]] = {}
         """Applications whose gangs hold back all requests after them in a queue, with the gang's request."""
         self._refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes refused the member that found none in the latest plan, with counts."""
@@ -84,14 +84,14 @@ class AtomicGangs:
             for pending_class in self._pending_classes.under(tracker):
                 self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
-        self._holding_back = {}
+        self._backpressure = {}
 
     def look(self, look: Callable[[Mapping[Application, tuple[Ask, Queue]]], None]) -> None:
         """Call `look` with the gangs that hold back others; requests before them are visible meanwhile."""
         silenced = [queue for queue, _ in self._silenced]
         for queue, bits in reversed(self._silenced):
             queue.activate(bits)
-        look(self._holding_back)
+        look(self._backpressure)
         self._silenced = [(queue, queue.bits) for queue in silenced]
         for queue in silenced:
             queue.bits = 0
@@ -103,7 +103,7 @@ class AtomicGangs:
         if not holds_back:
             return False
         if isinstance(cause, Queue) and gang.request is not None:
-            self._holding_back[gang.app] = (gang.request, cause)
+            self._backpressure[gang.app] = (gang.request, cause)
         if cause is self._root:
             self.stops = True
         elif isinstance(cause, Queue):

@@ -136,7 +136,7 @@ class Cycle:
         return self.decide()
 
     @property
-    def is_held_back(self) -> bool:
+    def has_backpressure(self) -> bool:
         """True if an overdue gang keeps all requests after it from being tried."""
         return bool(self._formation.overdue) and self.atomic.stopped
 

@@ -201,7 +201,7 @@ class ExistingAllocations:
         known = partition.accounting.allocations.get(one.uuid) if one.uuid else None
         if known is not None and known.hold is not None:
             # The RM is not informed of this allocation, and uses the uuid for another one.
-            partition.held.take_back(known.hold)
+            partition.held_placements.take_back(known.hold)
             known = None
         if (not answer and known is not None) or one.uuid in partition.accounting.awaited:
             return f"allocation {one.uuid} exists already"
@@ -209,7 +209,7 @@ class ExistingAllocations:
             self.awaited.put(one, node)
             return ""
         # The RM counts a request that permit policies hold as pending.
-        partition.held.take_back_of(app, one.key)
+        partition.held_placements.take_back_of(app, one.key)
         if one.queue and (reason := _queue_fault(app, one)):
             return reason
         if known is None and answer and not one.uuid:

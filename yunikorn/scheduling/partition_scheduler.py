@@ -311,7 +311,7 @@ class PartitionScheduler:
             waited = self.submitted_asks.end(
                 app_id, key, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED
             )
-            self.partition.held.take_back_of(app, key)
+            self.partition.held_placements.take_back_of(app, key)
         found, asks = ended_by(app, uuid, key, termination)
         if not (found or waited) and (uuid or (key and key not in app.asks)):
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
@@ -419,7 +419,7 @@ class PartitionScheduler:
         """Change the attributes of a node; its tasks leave the books before, and enter them again after."""
         books = self.orders.books
         # Predicates have accepted the node as it was.
-        self.partition.held.take_back_on(node)
+        self.partition.held_placements.take_back_on(node)
         if books is not None:
             books.node_removed(node)
             self.policies.predicates.leave_domains(node)

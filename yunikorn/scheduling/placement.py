@@ -220,9 +220,7 @@ class TreeView:
 
     def get(self, path: str) -> QueueView | None:
         """Return the queue with this full path, ignoring case, or None."""
-        found: Any = self._tree.queue(path)
-        queue: QueueView | None = found
-        return queue
+        return self._tree.queue(path)
 
     def children(self, path: str) -> Sequence[QueueView]:
         """Return the children of a queue, sorted by name; empty for a leaf or an unknown queue."""

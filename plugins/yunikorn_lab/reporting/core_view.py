@@ -40,15 +40,15 @@ class PartitionWaits:
     def held_placements(self) -> Tally:
         """Return the amounts of placements that permit policies hold."""
         total: Tally = {}
-        for hold in self._at.partition.held if len(self._at.partition.held) else ():
+        for hold in self._at.partition.held_placements if len(self._at.partition.held_placements) else ():
             for allocation in hold.members:
                 grow(total, allocation.resource)
         return total
 
     @property
-    def is_held_back(self) -> bool:
+    def has_backpressure(self) -> bool:
         """True if an overdue gang keeps all requests after it from being tried."""
-        return self._at.cycle.is_held_back
+        return self._at.cycle.has_backpressure
 
     @property
     def excludes_applications(self) -> bool:

@@ -165,8 +165,8 @@ class IdleCapacity:
             self._reserved.set(node, rooms.get(node), sizes)
         self._reserved.refresh(self.wanted.changed)
         self.wanted.changed.clear()
-        held_back = state.is_held_back
-        refused = {} if held_back else self.wanted.of(state.sizes_refused_by_predicates())
+        backpressure = state.has_backpressure
+        refused = {} if backpressure else self.wanted.of(state.sizes_refused_by_predicates())
         found: dict[str, Tally] = {}
         for name in names:
             blocked = {cause: amounts.get(name, 0) for cause, amounts in self._blocked.by_cause.items()}
@@ -180,7 +180,7 @@ class IdleCapacity:
                 (PLACEHOLDERS, self.placeholders.get(name, 0)),
                 (PERMIT, permits.get(name, 0)),
                 (RESERVED, kept),
-                *_split(open_room, held_back, refused.get(name, 0), gangs),
+                *_split(open_room, backpressure, refused.get(name, 0), gangs),
                 (DRAINED, rooms.drained.get(name, 0)),
             )
             left = _fill(found, name, rooms_of, min(unblocked, free))
@@ -218,9 +218,9 @@ class IdleCapacity:
         return {cause: series.means(lengths) for cause, series in self.series.items() if series.names}
 
 
-def _split(room: int, held_back: bool, refused: int, gangs: int) -> list[tuple[str, int]]:
+def _split(room: int, backpressure: bool, refused: int, gangs: int) -> list[tuple[str, int]]:
     """Divide the room of open nodes without reservation among the causes that keep it free."""
-    if held_back:
+    if backpressure:
         return [(GANG, room)]
     by_predicates = min(room, max(refused, 0))
     by_gangs = min(room - by_predicates, max(gangs, 0))

@@ -137,7 +137,7 @@ def test_any_history_is_replayed_exactly(
         run.workers.answer_all()
         rm.pass_time(1)
         assert (
-            len(rm.at_work().partition.held)
+            len(rm.at_work().partition.held_placements)
             == len(rm.at_work().held_applications)
             == len(rm.at_work().submitted)
             == 0

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from yunikorn.framework.policy_calls import PolicyAnswer
-from yunikorn.model.application import Hold
+from yunikorn.model.application import ApplicationHold
 from yunikorn.scheduling.admission.asked_policies import (
     NO_OBJECTION,
     PolicyMethod,
@@ -39,7 +39,7 @@ Verdict = tuple[int, PolicyAnswer]
 """Position of the policy that rejects an application or makes it wait, and its answer."""
 
 
-def _is_unanswered(hold: Hold) -> bool:
+def _is_unanswered(hold: ApplicationHold) -> bool:
     """Return True if no policy has answered yet."""
     return hold.number == 1 and hold.why == AWAITED
 
@@ -119,7 +119,9 @@ class HeldApplications:
     def _set_hold(self, app: Application, at: int, why: str, until: int) -> None:
         now, before = self._partition.clock.now(), app.held
         since = now if before is None else before.since
-        hold = Hold(self._policies[at].name, why, since, until, at, partial(self._questions.withdraw, app))
+        hold = ApplicationHold(
+            self._policies[at].name, why, since, until, at, partial(self._questions.withdraw, app)
+        )
         if before is None:
             app.hold(hold)
             return

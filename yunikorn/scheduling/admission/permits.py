@@ -132,7 +132,7 @@ class Permits:
         """Create without policies, which `use` adds."""
         self._partition, self._allocator = partition, allocator
         self._states = states
-        self._held: HeldPlacements = partition.held
+        self._held: HeldPlacements = partition.held_placements
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
         self._policies: Sequence[AskedPermitPolicy] = ()

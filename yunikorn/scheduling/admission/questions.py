@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer
     from yunikorn.model.allocation import PlacementHold
-    from yunikorn.model.application import Hold
+    from yunikorn.model.application import ApplicationHold
     from yunikorn.scheduling.admission.asked_policies import Steps
     from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
 
@@ -29,7 +29,7 @@ AWAITED = "its answer is awaited"
 """Reason of a wait while a worker asks a policy."""
 
 
-def with_next_question(wait: Hold | PlacementHold, now: int) -> str:
+def with_next_question(wait: ApplicationHold | PlacementHold, now: int) -> str:
     """Return the message of a wait with the time until the next question; none while an answer is awaited."""
     if wait.why == AWAITED:
         return wait.message

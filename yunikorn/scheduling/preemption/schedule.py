@@ -59,7 +59,7 @@ class Evictor:
                 # and are no candidates any more.
                 for one in hold.members:
                     one.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
-                partition.held.take_back(hold, event)
+                partition.held_placements.take_back(hold, event)
             elif victim.uuid in eviction.outstanding:
                 partition.changes.released(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message, mode)
             what = event if hold is not None else f"{event}{_IN_WORDS[mode]}"

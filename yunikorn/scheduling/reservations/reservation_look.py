@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.reservations.reservation_rules import Owner, ReservationRefusal
 
-HoldingBack = Mapping["Application", tuple["Ask", "Queue"]]
+Backpressure = Mapping["Application", tuple["Ask", "Queue"]]
 """Applications whose gangs hold back others, each with the gang's request and the queue in which it does."""
 
 
@@ -31,17 +31,17 @@ class ReservationLook:
     def __init__(
         self,
         wanted: int,
-        holding_back: HoldingBack,
+        backpressure: Backpressure,
         refusal: Callable[[Owner], ReservationRefusal | None],
         put_in_order: Callable[[Queue], None],
     ) -> None:
         """Begin for the pending classes with the `wanted` bits; `refusal` is that of a reached bound."""
         self.wanted = wanted
         """Bits of the pending classes that still want a reservation."""
-        self._holding_back, self._refusal, self._put_in_order = holding_back, refusal, put_in_order
+        self._backpressure, self._refusal, self._put_in_order = backpressure, refusal, put_in_order
         self._gangs = 0
         """Bits of the pending classes of these gangs, so that they are visited, too."""
-        for request, _ in holding_back.values():
+        for request, _ in backpressure.values():
             self._gangs |= request.pending_class.bits
         self.visited = 0
         """Number of visited queues, applications and requests."""
@@ -58,12 +58,12 @@ class ReservationLook:
             if not member.bits & (self.wanted | self._gangs):
                 continue
             yield from self._of_application(member) if queue.is_leaf else self.requests(member)
-            if not self.wanted or self._is_held_back_after(member) or self._is_full(queue):
+            if not self.wanted or self._is_blocked_after(member) or self._is_full(queue):
                 return
 
     def _of_application(self, app: Application) -> Iterator[Ask]:
         self.visited += 1
-        gang = self._holding_back.get(app)
+        gang = self._backpressure.get(app)
         bits = app.requests.bits & self.wanted
         while bits and not any(map(self._is_full, owners_of(app))):
             ask = app.requests.first(bits if gang is None else bits | gang[0].pending_class.bit)
@@ -73,14 +73,14 @@ class ReservationLook:
             self.visited += 1
             yield ask
 
-    def _is_held_back_after(self, member: Owner) -> bool:
+    def _is_blocked_after(self, member: Owner) -> bool:
         """Return True if a gang of an application, or in a queue, holds back the members after it."""
-        if member in self._holding_back:
+        if member in self._backpressure:
             return True
         # The queue above the member is the one in which the gang holds back others, or is below that.
         return any(
             member in app.chain and app.chain.index(member) < app.chain.index(within)
-            for app, (_, within) in self._holding_back.items()
+            for app, (_, within) in self._backpressure.items()
         )
 
     def drop(self, ask_class: AskClass) -> None:

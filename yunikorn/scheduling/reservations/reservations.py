@@ -28,7 +28,7 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.model.gang import GangClass
 from yunikorn.scheduling.obstacles import obstacles
 from yunikorn.scheduling.reservations.reservable_nodes import ReservableNodes
-from yunikorn.scheduling.reservations.reservation_look import HoldingBack, ReservationLook, owners_of
+from yunikorn.scheduling.reservations.reservation_look import Backpressure, ReservationLook, owners_of
 from yunikorn.scheduling.reservations.reservation_rules import ReservationRefusal
 from yunikorn.states import STOPPED
 
@@ -372,10 +372,10 @@ class Reservations:
         if self._waiting:
             self.due = True
 
-    def look(self, holding_back: HoldingBack) -> None:
+    def look(self, backpressure: Backpressure) -> None:
         """Make the reservations that the policy permits, in order, if something may have changed.
 
-        Called when no request can be placed. Requests after a gang in `holding_back` make none.
+        Called when no request can be placed. Requests after a gang in `backpressure` make none.
         """
         # These no longer count, so that their owners may inherit them or reserve other nodes.
         holders = [holder for holder in self._node_reservations.inheritable if holder in self._counted]
@@ -391,7 +391,7 @@ class Reservations:
             if self.now < until:
                 self._look_at(until)
             else:
-                self._visit_waiting(holding_back)
+                self._visit_waiting(backpressure)
 
     @property
     def _version(self) -> tuple[int, int, int]:
@@ -399,7 +399,7 @@ class Reservations:
         partition = self._partition
         return partition.accounting.change_count, partition.arrivals, partition.ask_changes
 
-    def _visit_waiting(self, holding_back: HoldingBack) -> None:
+    def _visit_waiting(self, backpressure: Backpressure) -> None:
         now = self.now
         self._seen = self._version
         if self._made != self._partition.pending_classes.made:
@@ -409,7 +409,7 @@ class Reservations:
         root = self._partition.queues.root
         bounds: Bounds = {}
         reached = partial(self._bound_reached, bounds)
-        look = ReservationLook(self._bits, holding_back, reached, self._put_in_order)
+        look = ReservationLook(self._bits, backpressure, reached, self._put_in_order)
         for ask in look.requests(root):
             ask_class = ask.ask_class
             if not self.is_settled(ask_class):
