@@ -45,14 +45,11 @@ class ObjectMeta(ApiStruct, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
     creation_timestamp: datetime.datetime | None = None
     deletion_timestamp: datetime.datetime | None = None
-    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
-    finalizers: tuple[str, ...] = ()
 
 
 class LocalObjectReference(ApiStruct, frozen=True):
@@ -73,7 +70,6 @@ class ResourceRequirements(ApiStruct, frozen=True):
 class ContainerPort(ApiStruct, frozen=True):
     """Port of a container; a `host_port` of 0 takes no port of the node."""
 
-    container_port: int = 0
     host_port: int = 0
     host_ip: str = field(default="", name="hostIP")
     protocol: str = "TCP"
@@ -102,7 +98,6 @@ class Toleration(ApiStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
 
 
 class ClaimVolume(ApiStruct, frozen=True):
@@ -144,7 +139,6 @@ class AWSDisk(ApiStruct, frozen=True):
 class AzureDisk(ApiStruct, frozen=True):
     """Disk of Azure."""
 
-    disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
     read_only: bool | None = None
 
@@ -172,9 +166,7 @@ class PortworxVolume(ApiStruct, frozen=True):
 class ISCSIVolume(ApiStruct, frozen=True):
     """Disk behind iSCSI."""
 
-    target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
     read_only: bool = False
 
 
@@ -230,7 +222,6 @@ class PodSpec(ApiStruct, frozen=True):
     node_selector: dict[str, str] | None = None
     affinity: Json | None = None
     topology_spread_constraints: tuple[Json, ...] = ()
-    host_network: bool = False
     resource_claims: tuple[Json, ...] = ()
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     termination_grace_period_seconds: int | None = None
@@ -263,7 +254,6 @@ class PodStatus(ApiStruct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resize: str = ""
-    nominated_node_name: str = ""
 
 
 CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress", "DisruptionTarget"))
@@ -395,7 +385,6 @@ class PriorityClass(ApiStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     value: int = 0
-    global_default: bool = False
     preemption_policy: str = ""
 
 
@@ -405,23 +394,6 @@ class ConfigMap(ApiStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     data: dict[str, str] | None = None
     binary_data: dict[str, bytes] | None = None
-
-
-class LeaseSpec(ApiStruct, frozen=True):
-    """Holder of a lease, and times of acquisition and renewal."""
-
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: datetime.datetime | None = None
-    renew_time: datetime.datetime | None = None
-    lease_transitions: int | None = None
-
-
-class Lease(ApiStruct, frozen=True):
-    """Lease of leader election."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: LeaseSpec = LeaseSpec()
 
 
 # -- storage ---------------------------------------------------------------------------------------------
@@ -455,7 +427,6 @@ class PersistentVolumeSpec(ApiStruct, frozen=True):
     storage_class_name: str = ""
     volume_mode: str = "Filesystem"
     volume_attributes_class_name: str | None = None
-    persistent_volume_reclaim_policy: str = ""
     node_affinity: Json | None = None
     csi: CSIVolumeSource | None = None
     gce_persistent_disk: GCEDisk | None = None
@@ -465,7 +436,6 @@ class PersistentVolumeSpec(ApiStruct, frozen=True):
     vsphere_volume: VsphereVolume | None = None
     portworx_volume: PortworxVolume | None = None
     local: Json | None = None
-    host_path: Json | None = None
 
 
 class PhaseStatus(ApiStruct, frozen=True):
@@ -517,7 +487,6 @@ class StorageClass(ApiStruct, frozen=True):
     volume_binding_mode: str = "Immediate"
     allowed_topologies: tuple[Json, ...] = ()
     parameters: dict[str, str] | None = None
-    reclaim_policy: str = ""
 
 
 class VolumeNodeResources(ApiStruct, frozen=True):
@@ -531,7 +500,6 @@ class CSINodeDriver(ApiStruct, frozen=True):
 
     name: str = ""
     node_id: str = field(default="", name="nodeID")
-    topology_keys: tuple[str, ...] | None = None
     allocatable: VolumeNodeResources | None = None
 
 
@@ -551,7 +519,6 @@ class CSINode(ApiStruct, frozen=True):
 class CSIDriverSpec(ApiStruct, frozen=True):
     """Properties of a CSI driver."""
 
-    attach_required: bool | None = None
     storage_capacity: bool | None = None
 
 

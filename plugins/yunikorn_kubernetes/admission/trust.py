@@ -210,11 +210,8 @@ class Trust:
         return authorities if await self._store(secret) else None
 
     async def _secret(self) -> Json:
-        try:
-            return await self._server.get(SECRETS, self._reachable.namespace, SECRET)
-        except ApiError as error:
-            if not error.is_not_found:
-                raise
+        if (found := await self._server.find(SECRETS, self._reachable.namespace, SECRET)) is not None:
+            return found
         metadata = {"name": SECRET, "namespace": self._reachable.namespace, "labels": LABELS}
         return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
 
@@ -242,11 +239,7 @@ class Trust:
 
     async def _repair(self, resource: ApiResource[Json], wanted: Json) -> bool:
         name = wanted["metadata"]["name"]
-        try:
-            found = await self._server.get(resource, "", name)
-        except ApiError as error:
-            if not error.is_not_found:
-                raise
+        if (found := await self._server.find(resource, "", name)) is None:
             await self._create(resource, wanted)
             return True
         if not needs_repair(found, wanted):

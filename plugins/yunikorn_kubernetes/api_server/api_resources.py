@@ -34,11 +34,11 @@ class ApiObject(Protocol):
         ...
 
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @attrs.frozen
-class ApiResource(Generic[T]):
+class ApiResource(Generic[T_co]):
     """Resource of the API; `struct` is the type into which its objects are decoded."""
 
     group: str
@@ -47,7 +47,7 @@ class ApiResource(Generic[T]):
     plural: str
     kind: str
     namespaced: bool
-    struct: type[T]
+    struct: type[T_co]
 
     @property
     def api_version(self) -> str:

@@ -19,7 +19,6 @@ from yunikorn_kubernetes.api_server.watch_lines import (
     Bookmark,
     Status,
     WatchEvent,
-    WatchEventType,
     WatchLines,
     describe_object,
 )
@@ -160,8 +159,6 @@ class ApiServer:
         *,
         limit: int = 0,
         resource_version: str = "",
-        field_selector: str = "",
-        label_selector: str = "",
     ) -> ObjectList[T]:
         """Return all objects of a resource, in pages of `limit` objects if that is not 0.
 
@@ -172,8 +169,6 @@ class ApiServer:
         query = {
             "limit": str(limit) if limit else "",
             "resourceVersion": resource_version,
-            "fieldSelector": field_selector,
-            "labelSelector": label_selector,
         }
         items: list[T] = []
         unreadable: set[str] = set()
@@ -241,7 +236,6 @@ class ApiServer:
         *,
         resource_version: str,
         timeout_seconds: int = 300,
-        field_selector: str = "",
         silence: float = SILENCE_LIMIT,
         opened: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent[A] | Bookmark, None]:
@@ -256,7 +250,6 @@ class ApiServer:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(timeout_seconds),
-            "fieldSelector": field_selector,
         }
         await self._rate_limit.acquire()
         lines: WatchLines[A] = WatchLines(resource.kind, resource.struct)
@@ -282,19 +275,25 @@ class ApiServer:
         """Return an object."""
         return self._object(resource, await self._call("GET", resource.path(namespace, name)))
 
+    async def find(self, resource: ApiResource[T], namespace: str, name: str) -> T | None:
+        """Return an object; None if it does not exist."""
+        try:
+            return await self.get(resource, namespace, name)
+        except ApiError as error:
+            if not error.is_not_found:
+                raise
+            return None
+
     async def create(self, resource: ApiResource[T], namespace: str, body: object) -> T:
         """Create an object from a dictionary or struct, and return it as stored."""
         return self._object(resource, await self._call("POST", resource.path(namespace), body))
 
-    async def replace(
-        self, resource: ApiResource[T], namespace: str, name: str, body: object, *, subresource: str = ""
-    ) -> T:
+    async def replace(self, resource: ApiResource[T], namespace: str, name: str, body: object) -> T:
         """Replace an object.
 
         Fields that `body` does not have are lost. A resource version in its metadata must be current.
         """
-        path = resource.path(namespace, name, subresource)
-        return self._object(resource, await self._call("PUT", path, body))
+        return self._object(resource, await self._call("PUT", resource.path(namespace, name), body))
 
     async def patch(
         self,
@@ -310,24 +309,11 @@ class ApiServer:
         path = resource.path(namespace, name, subresource)
         return self._object(resource, await self._call("PATCH", path, body, content_type=media_type))
 
-    async def delete(
-        self,
-        resource: ApiResource[T],
-        namespace: str,
-        name: str,
-        *,
-        uid: str = "",
-        grace_period_seconds: int | None = None,
-        propagation_policy: str = "",
-    ) -> None:
+    async def delete(self, resource: ApiResource[T], namespace: str, name: str, *, uid: str = "") -> None:
         """Delete an object; with `uid` no other object of the same name."""
         options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
             options["preconditions"] = {"uid": uid}
-        if grace_period_seconds is not None:
-            options["gracePeriodSeconds"] = grace_period_seconds
-        if propagation_policy:
-            options["propagationPolicy"] = propagation_policy
         await self._call("DELETE", resource.path(namespace, name), options)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
@@ -427,15 +413,3 @@ async def _refusal(stream: BodyStream) -> ApiError:
     async for piece in stream.pieces():
         body += piece
     return _error_of(stream.status, stream.headers, _status_of(ServerAnswer(stream.status, {}, body)))
-
-
-__all__ = [
-    "MERGE_PATCH",
-    "STRATEGIC_PATCH",
-    "ApiError",
-    "ApiServer",
-    "Bookmark",
-    "ObjectList",
-    "WatchEvent",
-    "WatchEventType",
-]

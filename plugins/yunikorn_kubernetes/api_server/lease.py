@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.objects import Json
 
+T = TypeVar("T")
 _log = logging.getLogger("yunikorn.kubernetes")
 
 RELEASE_LIMIT = 5.0
@@ -137,12 +138,7 @@ class LeaderElection:
 
     async def _observe(self) -> None:
         """Read the lease."""
-        try:
-            record: Json | None = await self._answer(self._server.get(LEASES, self._namespace, self._name))
-        except ApiError as error:
-            if not error.is_not_found:
-                raise
-            record = None
+        record = await self._answer(self._server.find(LEASES, self._namespace, self._name))
         if self._record is None or record is None or _version(record) != _version(self._record):
             self._changed_at = asyncio.get_running_loop().time()
         self._record = record
@@ -238,7 +234,7 @@ class LeaderElection:
             body = self._record | {"spec": _spec(self._record) | fields}
             self._record = await self._answer(self._server.replace(LEASES, self._namespace, self._name, body))
 
-    async def _answer(self, call: Awaitable[Json]) -> Json:
+    async def _answer(self, call: Awaitable[T]) -> T:
         """Return the answer to a call; raises `ApiError` if there is none in time."""
         limit = self._times.request
         try:

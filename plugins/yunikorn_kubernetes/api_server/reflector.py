@@ -15,8 +15,9 @@ from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes.api_server.api_resources import ApiObject, ApiResource, key_of
 from yunikorn_kubernetes.api_server.back_off import BackOff
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEvent, WatchEventType
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.watch_lines import Bookmark, WatchEvent, WatchEventType
 from yunikorn_kubernetes.objects import ObjectMeta
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -84,7 +85,6 @@ class Reflector(Generic[T]):
         *,
         random: RandomSource,
         namespace: str = "",
-        field_selector: str = "",
         latest: bool = False,
     ) -> None:
         """Create a reflector that does not run.
@@ -97,7 +97,6 @@ class Reflector(Generic[T]):
         self._handler = handler
         self._random = random
         self._namespace = namespace
-        self._field_selector = field_selector
         self._back_off = BackOff(random)
         self._version = ""
         """Version up to which `store` is complete; empty if the next step is a list."""
@@ -176,7 +175,6 @@ class Reflector(Generic[T]):
             self._resource,
             self._namespace,
             resource_version=self._minimum,
-            field_selector=self._field_selector,
         )
         self._recovered()
         present = {key_of(item.metadata): item for item in listing.items}
@@ -217,7 +215,6 @@ class Reflector(Generic[T]):
             self._namespace,
             resource_version=self._version,
             timeout_seconds=round(self._random.uniform(SHORTEST_WATCH, LONGEST_WATCH)),
-            field_selector=self._field_selector,
             opened=self._recovered,
         )
         try:

@@ -132,24 +132,3 @@ class PodCount:
                 if all(term.matches(namespace, kind[0], tags) for term in self.terms):
                     for node_id, pods in counts.items():
                         self.add(nodes[node_id], pods)
-
-
-class AvoidedTerm:
-    """Term of anti-affinity of running pods, with their number by value of the label."""
-
-    __slots__ = ("counts", "pair", "term")
-
-    def __init__(self, term: AffinityTerm) -> None:
-        self.term = term
-        self.pair: Pair | None = required_pair(term.selector)
-        self.counts: dict[str, int] = {}
-
-    def add(self, node: Node, pods: int) -> None:
-        """Count pods on a node; a negative number counts them no more."""
-        value = node.attributes.get(self.term.key)
-        if value is not None:
-            after = self.counts.get(value, 0) + pods
-            if after:
-                self.counts[value] = after
-            else:
-                del self.counts[value]

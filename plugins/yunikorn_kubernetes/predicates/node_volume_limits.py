@@ -47,8 +47,8 @@ class NodeVolumeLimits(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if all volumes of the pod can be attached, else the driver with its limit."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return str(volumes)
+        if volumes.unreadable:
+            return volumes.unreadable
         if not volumes.attached and not volumes.unmade:
             return None
         limits = volume_limits(node.attributes)
@@ -77,8 +77,8 @@ class NodeVolumeLimits(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the volumes; those that are yet to be made for one pod only have no name."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return volumes
+        if volumes.unreadable:
+            return volumes.unreadable
         unmade = tuple(one if one.shared else one._replace(claim="") for one in volumes.unmade)
         return (volumes.attached, unmade) if volumes.attached or unmade else None
 
@@ -89,15 +89,11 @@ class NodeVolumeLimits(Predicate):
     def subjects(self, task: Task) -> Iterable[str]:
         """Return the drivers of the volumes."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return ()
         return sorted(_drivers(volumes))
 
     def wanted(self, ask: Ask) -> str | None:
         """Return the number of volumes by driver."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return None
         counts = _drivers(volumes)
         return ", ".join(f"{counts[driver]} volumes of driver {driver}" for driver in sorted(counts)) or None
 
@@ -114,7 +110,7 @@ class NodeVolumeLimits(Predicate):
     def placed(self, task: Task, node: Node) -> None:
         """Count the volumes of a pod."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag) or not (volumes.attached or volumes.unmade):
+        if not (volumes.attached or volumes.unmade):
             return
         counts = Counter(_counted(volumes))
         if counts:
@@ -123,7 +119,7 @@ class NodeVolumeLimits(Predicate):
     def released(self, task: Task, node: Node) -> None:
         """Count the volumes of a pod no more."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag) or not (volumes.attached or volumes.unmade):
+        if not (volumes.attached or volumes.unmade):
             return
         for counted in _counted(volumes):
             of_node = self._volumes[node.id]

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.affinity_terms import AffinityTerm, AvoidedTerm, PodCount, read_terms
+from yunikorn_kubernetes.predicates.affinity_terms import AffinityTerm, PodCount, read_terms
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
@@ -53,7 +53,7 @@ class _Avoiding:
     __slots__ = ("pods", "terms")
 
     def __init__(self, terms: tuple[AffinityTerm, ...]) -> None:
-        self.terms = [AvoidedTerm(term) for term in terms]
+        self.terms = [PodCount((term,)) for term in terms]
         self.pods = 0
 
 
@@ -72,7 +72,7 @@ class InterPodAffinity(Predicate):
         """True after groups were dropped: a refusal may then end without notice."""
         self._avoiding: dict[tuple[str, str], _Avoiding] = {}
         """Running pods with anti-affinity, by namespace and terms as JSON."""
-        self._avoided: SelectorIndex[AvoidedTerm] = SelectorIndex()
+        self._avoided: SelectorIndex[PodCount] = SelectorIndex()
         self._changes = 0
         """Number of changes of `_avoided`."""
         self._tags: dict[str, None] = {}
@@ -86,7 +86,7 @@ class InterPodAffinity(Predicate):
         self._version = 0
         self._last: tuple[Mapping[str, str], _Group | str | None] | None = None
         """Tags of the latest request, and its group."""
-        self._last_avoided: tuple[Mapping[str, str], int, list[AvoidedTerm]] | None = None
+        self._last_avoided: tuple[Mapping[str, str], int, list[PodCount]] | None = None
         """Tags of the latest request, the number of changes, and the terms of running pods that match it."""
 
     # -- checks -------------------------------------------------------------------------------------
@@ -113,8 +113,8 @@ class InterPodAffinity(Predicate):
                     return RefusalSentence.ANTI_AFFINITY.because(detail), key
         if self._avoided:
             for avoided in self._avoiding_it(ask):
-                key = avoided.term.key
-                if attributes.get(key) in avoided.counts:
+                key = avoided.keys[0]
+                if attributes.get(key) in avoided.counts[key]:
                     detail = f"a pod in the same {key} excludes the pod by its anti-affinity"
                     return RefusalSentence.ANTI_AFFINITY_OF_OTHERS.because(detail), key
         return None, ""
@@ -134,12 +134,12 @@ class InterPodAffinity(Predicate):
         detail = f"no pod that the pod's affinity needs runs in the same {far}"
         return RefusalSentence.AFFINITY.because(detail), far
 
-    def _avoiding_it(self, ask: Task) -> list[AvoidedTerm]:
+    def _avoiding_it(self, ask: Task) -> list[PodCount]:
         """Return the terms of running pods that match a pod."""
         last, tags = self._last_avoided, ask.tags
         if last is not None and last[0] is tags and last[1] == self._changes:
             return last[2]
-        found = [one for one in self._avoided.candidates(tags) if one.term.matches_task(ask)]
+        found = [one for one in self._avoided.candidates(tags) if one.matches(ask)]
         self._last_avoided = tags, self._changes, found
         return found
 

@@ -55,10 +55,6 @@ def _sections(text: str) -> Mapping[str, str]:
         return dict.fromkeys(SECTIONS, f"{_INVALID}{error}")
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
 def section(task: Task, name: str) -> str:
     """Return the JSON text of one section of a pod's constraints; empty without it."""
     text = task.tags.get(names.TAG_CONSTRAINTS)

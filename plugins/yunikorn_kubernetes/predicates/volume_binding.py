@@ -69,8 +69,8 @@ class VolumeBinding(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if the pod's volumes can be used or bound on the node, else the reason."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return str(volumes)
+        if volumes.unreadable:
+            return volumes.unreadable
         if volumes.problems:
             return "; ".join(volumes.problems)
         if volumes.affinity:
@@ -115,8 +115,8 @@ class VolumeBinding(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the volumes and the demands of the open claims; claims of one pod only have no name."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return volumes
+        if volumes.unreadable:
+            return volumes.unreadable
         if volumes.problems:
             return volumes.problems
         if not volumes.claims:
@@ -131,8 +131,6 @@ class VolumeBinding(Predicate):
     def subjects(self, task: Task) -> Iterable[Hashable]:
         """Return the storage classes of the open claims, and the claims that pods share."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return ()
         found: dict[Hashable, None] = {}
         for claim in volumes.claims:
             found["class", claim.demand.storage_class] = None
@@ -143,8 +141,6 @@ class VolumeBinding(Predicate):
     def wanted(self, ask: Ask) -> str | None:
         """Return the volumes that the pod needs."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return None
         needed = [f"volume {one.volume}" for one in volumes.affinity]
         needed += [
             f"a volume of {claim.demand.size} bytes of storage class {claim.demand.storage_class or 'none'}"
@@ -172,7 +168,7 @@ class VolumeBinding(Predicate):
     def placed(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the open claims of a pod; another pod with the same claim may then fit on the node."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag) or not volumes.claims:
+        if not volumes.claims:
             return None
         for claim in volumes.claims:
             entry = _entry(claim, task, node)
@@ -206,8 +202,6 @@ class VolumeBinding(Predicate):
     def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the open claims of a pod no more; return all domains in which a volume became free."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return None
         everywhere, returned = bool(self._wide), False
         for claim in volumes.claims:
             entry = _entry(claim, task, node)

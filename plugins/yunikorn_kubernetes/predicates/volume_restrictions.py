@@ -15,7 +15,7 @@ import attrs
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
-from yunikorn_kubernetes.predicates.volume_tags import Disk, UnreadableTag, pod_volumes
+from yunikorn_kubernetes.predicates.volume_tags import Disk, pod_volumes
 
 
 @attrs.define(eq=False)
@@ -34,8 +34,8 @@ class VolumeRestrictions(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if the pod shares no volume that it must not share, else the volume."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return str(volumes)
+        if volumes.unreadable:
+            return volumes.unreadable
         for disk in volumes.disks:
             for other in self._disks.get(node.id, {}).get((disk.kind, disk.id), ()):
                 if conflicts(disk, other):
@@ -52,8 +52,8 @@ class VolumeRestrictions(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the claims and disks that cannot be shared."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return volumes
+        if volumes.unreadable:
+            return volumes.unreadable
         return (volumes.once_pod, volumes.disks) if volumes.once_pod or volumes.disks else None
 
     def domain(self, node: Node) -> str:
@@ -63,8 +63,6 @@ class VolumeRestrictions(Predicate):
     def subjects(self, task: Task) -> Iterable[Hashable]:
         """Return the claims and disks that cannot be shared."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return ()
         return (*volumes.once_pod, *((disk.kind, disk.id) for disk in volumes.disks))
 
     # -- books --------------------------------------------------------------------------------------
@@ -80,8 +78,6 @@ class VolumeRestrictions(Predicate):
     def placed(self, task: Task, node: Node) -> None:
         """Count the claims and disks of a pod."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return
         self._claims.update(volumes.once_pod)
         for disk in volumes.disks:
             of_node = self._disks.setdefault(node.id, {})
@@ -90,8 +86,6 @@ class VolumeRestrictions(Predicate):
     def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the claims and disks of a pod no more; a claim becomes free on all nodes."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, UnreadableTag):
-            return None
         for claim in volumes.once_pod:
             self._claims[claim] -= 1
             if not self._claims[claim]:

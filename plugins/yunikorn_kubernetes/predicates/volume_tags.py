@@ -149,6 +149,8 @@ class TaggedVolumes(NamedTuple):
     claims: tuple[Claim, ...] = ()
     problems: tuple[str, ...] = ()
     """Reasons why the pod fits on no node before its claims change."""
+    unreadable: str = ""
+    """Reason why the tag cannot be read: every check refuses, and the books count no volumes."""
 
 
 NO_VOLUMES = TaggedVolumes()
@@ -159,7 +161,7 @@ class UnreadableTag(str):
     """Text that says why a tag or attribute cannot be read; a predicate then refuses."""
 
 
-def pod_volumes(tags: Texts) -> TaggedVolumes | UnreadableTag:
+def pod_volumes(tags: Texts) -> TaggedVolumes:
     """Return the volumes of a pod from the tags of its task."""
     text = tags.get(TAG_VOLUMES)
     return NO_VOLUMES if text is None else _read_pod(text)
@@ -238,8 +240,9 @@ def _reads(text: str, name: str, read: Callable[[Any], T]) -> T | UnreadableTag:
 
 
 @lru_cache(maxsize=1024)
-def _read_pod(text: str) -> TaggedVolumes | UnreadableTag:
-    return _reads(text, f"the tag {TAG_VOLUMES}", _pod_from)
+def _read_pod(text: str) -> TaggedVolumes:
+    found = _reads(text, f"the tag {TAG_VOLUMES}", _pod_from)
+    return TaggedVolumes(unreadable=found) if isinstance(found, UnreadableTag) else found
 
 
 @lru_cache(maxsize=64)

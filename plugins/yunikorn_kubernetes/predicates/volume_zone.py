@@ -14,7 +14,7 @@ import attrs
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn_kubernetes.names import LABEL_REGION, LABEL_REGION_OLD, LABEL_ZONE, LABEL_ZONE_OLD
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
-from yunikorn_kubernetes.predicates.volume_tags import UnreadableTag, pod_volumes
+from yunikorn_kubernetes.predicates.volume_tags import pod_volumes
 
 TOPOLOGY_LABELS = (LABEL_ZONE_OLD, LABEL_REGION_OLD, LABEL_ZONE, LABEL_REGION)
 _NEW = {LABEL_ZONE_OLD: LABEL_ZONE, LABEL_REGION_OLD: LABEL_REGION}
@@ -30,8 +30,8 @@ class VolumeZone(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if zones and regions agree, else the label in which they differ."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return str(volumes)
+        if volumes.unreadable:
+            return volumes.unreadable
         if not volumes.zones or not any(label in node.attributes for label in TOPOLOGY_LABELS):
             return None
         for label, values in volumes.zones:
@@ -44,7 +44,7 @@ class VolumeZone(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the zones and regions of the volumes."""
         volumes = pod_volumes(ask.tags)
-        return volumes if isinstance(volumes, UnreadableTag) else volumes.zones or None
+        return volumes.unreadable or volumes.zones or None
 
     def node_class(self, node: Node) -> tuple[str | None, ...]:
         """Return the zone and region of the node."""
@@ -53,8 +53,6 @@ class VolumeZone(Predicate):
     def wanted(self, ask: Ask) -> str | None:
         """Return the zones and regions of the volumes."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, UnreadableTag):
-            return None
         return ", ".join(f"{label}={'|'.join(sorted(values))}" for label, values in volumes.zones) or None
 
 

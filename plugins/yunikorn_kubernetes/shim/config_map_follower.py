@@ -11,7 +11,7 @@ from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
 from yunikorn_kubernetes.api_server.access_reviews import all_at_once
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE, PodEvents, reference
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.objects import ConfigMap
@@ -82,7 +82,7 @@ class Configuration:
         Raises `ConfigError` with all problems, which are also an event of the ConfigMap, and `ApiError` if
         they cannot be read.
         """
-        given = await all_at_once(_read(server, namespace, name) for name in NAMES)
+        given = await all_at_once(server.find(CONFIG_MAPS, namespace, name) for name in NAMES)
         self._maps = {name: one for name, one in zip(NAMES, given, strict=True) if one is not None}
         read = functools.partial(read_config, dict(self._maps), check_queues=self._check_queues)
         try:
@@ -169,16 +169,6 @@ class Configuration:
         told = maps.get(CONFIGS) or next(iter(maps.values()), None)
         if told is not None:
             self._events.report(reference(CONFIG_MAPS, told), reason, "Reload", note, warning=warning)
-
-
-async def _read(server: ApiServer, namespace: str, name: str) -> ConfigMap | None:
-    """Return a ConfigMap; None if it does not exist. Raises `ApiError`."""
-    try:
-        return await server.get(CONFIG_MAPS, namespace, name)
-    except ApiError as error:
-        if not error.is_not_found:
-            raise
-        return None
 
 
 def _sources(maps: Mapping[str, ConfigMap]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import attrs
 
 from yunikorn.interface.messages import Allocation, PreemptionPolicy
@@ -68,12 +66,6 @@ class ShimCluster:
     def on_node(self, node: str) -> list[str]:
         """Return the uids of the pods that are assigned to a node."""
         return [*self._by_node.get(node, ())]
-
-    def orphans(self) -> Iterator[str]:
-        """Yield the uids of the pods that are assigned to unknown nodes."""
-        for node, uids in self._by_node.items():
-            if node not in self.nodes:
-                yield from uids
 
     # -- entries for the core -----------------------------------------------------------------------
 

@@ -13,9 +13,6 @@ from yunikorn_kubernetes.shim.shim_states import BOUND, NEW, TERMINATED, UNALLOC
 
 _log = logging.getLogger("yunikorn.kubernetes.tasks")
 
-NEVER_SENT = 1 << 62
-"""Number of a batch that was not sent yet; larger than that of any batch that was."""
-
 
 @attrs.frozen
 class Shown:

@@ -146,10 +146,7 @@ class Watches:
             self._shim.refresh(pod.metadata.uid for pod in pods if pod.metadata.namespace == name)
 
     def _storage(self, change: ObjectChange[Any]) -> None:
-        if change.kind is ChangeKind.DELETED:
-            self.volumes.remove(change.object)
-        else:
-            self.volumes.update(change.object)
+        self.volumes.update(change.object, exists=change.kind is not ChangeKind.DELETED)
         self.spread()
 
     def spread(self) -> None:

@@ -71,7 +71,7 @@ class VolumeChanges:
 class ClusterVolumes:
     """Volumes of all pods and nodes.
 
-    Call `update` and `remove` for every change of a storage object, `add_pod` and `add_node` for every
+    Call `update` for every change of a storage object, `add_pod` and `add_node` for every
     version of a pod that is not terminated and of a node, and then `changes` for what has to be sent to the
     core. `on_change` is called when a choice of volumes may have changed what other pods can use.
     """
@@ -95,15 +95,11 @@ class ClusterVolumes:
 
     # -- objects ------------------------------------------------------------------------------------------
 
-    def update(self, thing: VolumeObject) -> None:
-        """Add a storage object, or replace its earlier version."""
-        self.objects.update(thing)
-        self._notify()
-
-    def remove(self, thing: VolumeObject) -> None:
-        """Remove a storage object."""
-        self.objects.remove(thing)
-        self._notify()
+    def update(self, thing: VolumeObject, *, exists: bool = True) -> None:
+        """Add a storage object, or replace its earlier version; remove it if it does not exist any more."""
+        self.objects.update(thing, exists=exists)
+        if self._watches:
+            self._spread_changes()
 
     def add_pod(self, pod: Pod) -> None:
         """Add a pod that is not terminated, of any scheduler, or replace its earlier version."""
@@ -301,10 +297,6 @@ class ClusterVolumes:
         if self._watches.get(uid) is changed:
             del self._watches[uid]
 
-    def _notify(self) -> None:
-        if self._watches:
-            self._spread_changes()
-
     def _call(self, uid: str) -> None:
         changed = self._watches.get(uid)
         if changed is not None:
@@ -328,8 +320,8 @@ class ClusterVolumes:
         if found.problems:
             raise VolumeConflict("; ".join(found.problems))
         volumes = pod_volumes(found.tags)
-        if isinstance(volumes, UnreadableTag):
-            raise VolumeConflict(volumes)
+        if volumes.unreadable:
+            raise VolumeConflict(volumes.unreadable)
         attributes = self.all_attributes(node)
         if attributes is None:
             raise VolumeConflict(f"node {node} does not exist any more")

@@ -37,6 +37,7 @@ VolumeObject = (
 )
 """Objects that volumes of pods depend on."""
 K = TypeVar("K")
+T = TypeVar("T")
 
 
 def key_of(thing: VolumeObject) -> str:
@@ -125,47 +126,27 @@ class VolumeObjects:
 
     # -- changes from the API server ------------------------------------------------------------------
 
-    def update(self, thing: VolumeObject) -> None:
-        """Add an object, or replace its earlier version."""
+    def update(self, thing: VolumeObject, *, exists: bool = True) -> None:
+        """Add an object, or replace its earlier version; remove it if it does not exist any more."""
         key = key_of(thing)
         match thing:
             case PersistentVolume():
-                self._set_volume(key, thing)
+                self._set_volume(key, thing if exists else None)
             case PersistentVolumeClaim():
-                self._set_claim(key, thing)
+                self._set_claim(key, thing if exists else None)
             case StorageClass():
-                self._set_class(key, thing)
+                self._set_class(key, thing if exists else None)
             case CSINode():
-                self.csi_nodes[key] = thing
+                _set(self.csi_nodes, key, thing if exists else None)
                 self.touched.nodes[key] = None
             case CSIDriver():
-                self.drivers[key] = thing
-                self._touch_driver(key)
+                _set(self.drivers, key, thing if exists else None)
+                for storage_class in self._classes_of_driver[key]:
+                    self.touched.classes[storage_class] = None
             case CSIStorageCapacity():
-                self._set_capacity(key, thing)
+                self._set_capacity(key, thing if exists else None)
             case VolumeAttachment():
-                self._set_attachment(key, thing)
-
-    def remove(self, thing: VolumeObject) -> None:
-        """Remove an object, if there."""
-        key = key_of(thing)
-        match thing:
-            case PersistentVolume():
-                self._set_volume(key, None)
-            case PersistentVolumeClaim():
-                self._set_claim(key, None)
-            case StorageClass():
-                self._set_class(key, None)
-            case CSINode():
-                self.csi_nodes.pop(key, None)
-                self.touched.nodes[key] = None
-            case CSIDriver():
-                self.drivers.pop(key, None)
-                self._touch_driver(key)
-            case CSIStorageCapacity():
-                self._set_capacity(key, None)
-            case VolumeAttachment():
-                self._set_attachment(key, None)
+                self._set_attachment(key, thing if exists else None)
 
     def _set_volume(self, name: str, new: PersistentVolume | None) -> None:
         old = self.volumes.pop(name, None)
@@ -224,10 +205,6 @@ class VolumeObjects:
             self.classes[name] = new
             self._classes_of_driver.add(new.provisioner, name)
         self.touched.classes[name] = None
-
-    def _touch_driver(self, name: str) -> None:
-        for storage_class in self._classes_of_driver[name]:
-            self.touched.classes[storage_class] = None
 
     def _set_capacity(self, key: str, new: CSIStorageCapacity | None) -> None:
         old = self.capacities.pop(key, None)
@@ -322,6 +299,13 @@ class VolumeObjects:
                 yield self.capacities[key]
         for key in self._other_capacities:
             yield self.capacities[key]
+
+
+def _set(objects: dict[str, T], key: str, new: T | None) -> None:
+    if new is None:
+        objects.pop(key, None)
+    else:
+        objects[key] = new
 
 
 def host_of(name: str, labels: Mapping[str, str]) -> str:

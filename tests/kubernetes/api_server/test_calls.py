@@ -10,9 +10,10 @@ import pytest
 from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn_kubernetes.api_server.api_resources import CSI_NODES, NODES, PODS
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEventType
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
+from yunikorn_kubernetes.api_server.watch_lines import Bookmark, WatchEventType
 
 
 def test_paths_name_group_namespace_and_subresource() -> None:
@@ -214,8 +215,7 @@ def test_writes_send_what_the_server_expects() -> None:
         assert (await server.get(PODS, "default", "web")).metadata.labels == {"a": "b"}
         with pytest.raises(ApiError, match="uid does not match"):
             await server.delete(PODS, "default", "web", uid="u2")
-        await server.delete(PODS, "default", "web", uid="u1", grace_period_seconds=0)
-        assert memory.bodies[-1]["gracePeriodSeconds"] == 0
+        await server.delete(PODS, "default", "web", uid="u1")
         made = await server.create(PODS, "default", {"metadata": {"name": "new"}, "spec": {}})
         assert made.metadata.namespace == "default"
 

@@ -13,8 +13,9 @@ import trustme
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.api_resources import PODS
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, WatchEvent
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.transport import TransportError
+from yunikorn_kubernetes.api_server.watch_lines import WatchEvent
 
 pytestmark = pytest.mark.net
 

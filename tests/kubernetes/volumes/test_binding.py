@@ -288,12 +288,12 @@ def test_versions_from_before_the_write_are_ignored() -> None:
 
 
 async def volume_deleted(server: Server) -> None:
-    server.cluster.volumes.remove(server.objects["disk"])
+    server.cluster.volumes.update(server.objects["disk"], exists=False)
 
 
 async def claim_deleted(server: Server) -> None:
     server.report("disk")
-    server.cluster.volumes.remove(server.objects["lab/data"])
+    server.cluster.volumes.update(server.objects["lab/data"], exists=False)
 
 
 async def pod_deleted(server: Server) -> None:

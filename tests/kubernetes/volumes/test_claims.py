@@ -142,7 +142,7 @@ def test_pods_of_one_storage_class_share_the_text_of_the_free_volumes() -> None:
         volumes.add_pod(pod(f"p{number}", f"c{number}"))
     texts = [volumes.tags(f"p{number}").tags[TAG_VOLUME_CANDIDATES] for number in range(3)]
     assert texts[0] is texts[1] is texts[2]
-    volumes.remove(volume("net1"))
+    volumes.update(volume("net1"), exists=False)
     assert {TAG_VOLUME_CANDIDATES in one.tags for one in volumes.changes().pods.values()} == {True}
     assert "net1" not in volumes.tags("p0").tags[TAG_VOLUME_CANDIDATES]
 

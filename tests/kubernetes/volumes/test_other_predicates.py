@@ -147,7 +147,7 @@ def test_volumes_that_are_still_attached_count() -> None:
     assert cluster.fits("p1") == "n1 n2"
     cluster.add(attachment("a3", "n1", "v3"))
     assert cluster.fits("p1") == "n2"
-    cluster.volumes.remove(attachment("a3", "n1", "v3"))
+    cluster.volumes.update(attachment("a3", "n1", "v3"), exists=False)
     cluster.add()
     assert cluster.fits("p1") == "n1 n2"
 

@@ -82,7 +82,7 @@ class Lab:
                 self.nodes[thing.metadata.name] = thing
                 self.volumes.add_node(thing)
             case _:
-                (self.volumes.remove if is_gone else self.volumes.update)(thing)
+                self.volumes.update(thing, exists=not is_gone)
         self.changed.set()
 
     async def until(self, condition: Callable[[], Any]) -> Any:
