@@ -187,53 +187,41 @@ def _setting(
     return attrs.field(default=default, metadata={_METADATA: about})
 
 
+def _fixed(key: str, kind: SettingKind, default: T, meaning: str) -> T:
+    """Return a field of a key whose change needs a restart."""
+    return _setting(key, kind, default, meaning, reloadable=False)
+
+
+def _unused(key: str, kind: SettingKind, default: T, meaning: str) -> T:
+    """Return a field of a key that is only checked."""
+    return _setting(key, kind, default, meaning, reloadable=False, effective=False)
+
+
 @attrs.frozen
 class ServiceSettings:
     """Settings of the scheduler; times in nanoseconds."""
 
-    cluster_id: str = _setting(
-        "service.clusterId", TEXT, "mycluster", "id under which the cluster registers", reloadable=False
+    cluster_id: str = _fixed("service.clusterId", TEXT, "mycluster", "id under which the cluster registers")
+    policy_group: str = _fixed(
+        "service.policyGroup", TEXT, "queues", "the queue configuration is the key of this name with `.yaml`"
     )
-    policy_group: str = _setting(
-        "service.policyGroup",
-        TEXT,
-        "queues",
-        "the queue configuration is the key of this name with `.yaml`",
-        reloadable=False,
+    scheduling_interval: int = _unused(
+        "service.schedulingInterval", DURATION, SECOND, "pause between rounds of YuniKorn's shim"
     )
-    scheduling_interval: int = _setting(
-        "service.schedulingInterval",
-        DURATION,
-        SECOND,
-        "pause between rounds of YuniKorn's shim",
-        reloadable=False,
-        effective=False,
-    )
-    volume_bind_timeout: int = _setting(
+    volume_bind_timeout: int = _fixed(
         "service.volumeBindTimeout",
         DURATION,
         600 * SECOND,
         "time for the volumes of a pod to be bound; then the pod is placed again",
-        reloadable=False,
     )
-    event_channel_capacity: int = _setting(
-        "service.eventChannelCapacity",
-        INTEGER,
-        1024 * 1024,
-        "size of a channel of YuniKorn's shim",
-        reloadable=False,
-        effective=False,
+    event_channel_capacity: int = _unused(
+        "service.eventChannelCapacity", INTEGER, 1024 * 1024, "size of a channel of YuniKorn's shim"
     )
-    dispatch_timeout: int = _setting(
-        "service.dispatchTimeout",
-        DURATION,
-        300 * SECOND,
-        "time limit of that channel",
-        reloadable=False,
-        effective=False,
+    dispatch_timeout: int = _unused(
+        "service.dispatchTimeout", DURATION, 300 * SECOND, "time limit of that channel"
     )
-    disable_gang_scheduling: bool = _setting(
-        "service.disableGangScheduling", BOOLEAN, False, "ignores task groups", reloadable=False
+    disable_gang_scheduling: bool = _fixed(
+        "service.disableGangScheduling", BOOLEAN, False, "ignores task groups"
     )
     hot_refresh: bool = _setting(
         "service.enableConfigHotRefresh",
@@ -241,45 +229,33 @@ class ServiceSettings:
         True,
         "applies changes of the ConfigMaps; `false` ignores all later changes",
     )
-    placeholder_image: str = _setting(
-        "service.placeholderImage",
-        TEXT,
-        "registry.k8s.io/pause:3.7",
-        "image of placeholder pods",
-        reloadable=False,
+    placeholder_image: str = _fixed(
+        "service.placeholderImage", TEXT, "registry.k8s.io/pause:3.7", "image of placeholder pods"
     )
-    placeholder_run_as_user: int | None = _setting(
-        "service.placeholderRunAsUser", ID, None, "user of placeholder pods", reloadable=False
+    placeholder_run_as_user: int | None = _fixed(
+        "service.placeholderRunAsUser", ID, None, "user of placeholder pods"
     )
-    placeholder_run_as_group: int | None = _setting(
-        "service.placeholderRunAsGroup", ID, None, "group of placeholder pods", reloadable=False
+    placeholder_run_as_group: int | None = _fixed(
+        "service.placeholderRunAsGroup", ID, None, "group of placeholder pods"
     )
-    placeholder_fs_group: int | None = _setting(
-        "service.placeholderFsGroup", ID, None, "group of the volumes of placeholder pods", reloadable=False
+    placeholder_fs_group: int | None = _fixed(
+        "service.placeholderFsGroup", ID, None, "group of the volumes of placeholder pods"
     )
-    instance_type_label: str = _setting(
+    instance_type_label: str = _fixed(
         "service.nodeInstanceTypeNodeLabelKey",
         TEXT,
         names.LABEL_INSTANCE_TYPE,
         "label of nodes that becomes the attribute `si/instance-type`",
-        reloadable=False,
     )
-    qps: int = _setting(
-        "kubernetes.qps",
-        INTEGER,
-        1000,
-        "requests a second to the API server; 0 or less: no limit",
-        reloadable=False,
+    qps: int = _fixed(
+        "kubernetes.qps", INTEGER, 1000, "requests a second to the API server; 0 or less: no limit"
     )
-    burst: int = _setting(
-        "kubernetes.burst", INTEGER, 1000, "requests at once beyond that rate", reloadable=False
-    )
-    unique_app_ids: bool = _setting(
+    burst: int = _fixed("kubernetes.burst", INTEGER, 1000, "requests at once beyond that rate")
+    unique_app_ids: bool = _fixed(
         "admissionController.filtering.generateUniqueAppId",
         BOOLEAN,
         False,
         "makes each pod without application id an application of its own",
-        reloadable=False,
     )
 
 
@@ -336,10 +312,7 @@ class AdmissionSettings:
         "makes each pod without application id an application of its own",
     )
     bypass_auth: bool = _setting(
-        "admissionController.accessControl.bypassAuth",
-        BOOLEAN,
-        False,
-        "accepts owners of pods from everyone",
+        "admissionController.accessControl.bypassAuth", BOOLEAN, False, "accepts owners of pods from everyone"
     )
     trust_controllers: bool = _setting(
         "admissionController.accessControl.trustControllers",
