@@ -94,7 +94,7 @@ MAY_IMPORT = {
     "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
     "yunikorn_service": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_service.wire", "yunikorn_service.recording"},
+    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_service.wire", "yunikorn_service.recording"},
     "yunikorn_service.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
@@ -114,12 +114,12 @@ MAY_IMPORT = {
     | {"yunikorn_service"},
     "yunikorn_rest.web": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
-    "yunikorn_lab": set(),
+    "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,
     "yunikorn_lab.simulation": INTERFACE | {"yunikorn_commands"},
     "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab.simulation"},
     "yunikorn_lab.commands": COMMANDS
-    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands"}
+    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
     "yunikorn_testing": INTERFACE,
     "yunikorn_pytest": {"yunikorn_testing"},

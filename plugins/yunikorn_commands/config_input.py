@@ -9,9 +9,9 @@ import attrs
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome
-from yunikorn.config.source import LocatedText, read_source
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.config_source import LocatedText, read_source
 from yunikorn_commands.input_files import DASH, LARGEST_CONFIG, name_of, read_input
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.mistaken_files import not_a_config

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.cli.main import main
-from yunikorn.config.source import read_source
 from yunikorn.errors import ConfigError, Problem
+from yunikorn_commands.config_source import read_source
 
 QUEUES = "partitions:\n  - name: default\n    queues:\n      - name: root\n"
 

@@ -11,6 +11,7 @@ from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.errors import StateError, UsageError
 from yunikorn.interface.messages import NodeAction, UpdateRequest
 from yunikorn.states import ALLOCATION, ASK, LIFECYCLES, NODE, PARTITION, QUEUE, SESSION, Lifecycle
+from yunikorn_lab.commands.states import mermaid
 
 OBJECT_ROWS = {
     ("Active", "remove"): "Draining",
@@ -66,7 +67,7 @@ def test_other_state_machines_have_their_transitions() -> None:
 
 @pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
 def test_every_state_machine_can_be_drawn(lifecycle: Lifecycle[Any]) -> None:
-    lines = lifecycle.mermaid().splitlines()
+    lines = mermaid(lifecycle).splitlines()
     for (state, event), target in lifecycle.moves.items():
         arrow = f"{state} --> {target}: "
         assert any(line.strip().startswith(arrow) and event in line for line in lines), arrow + event

@@ -19,8 +19,8 @@ from tests.core.test_slow_policies import check_idle
 from yunikorn.api import PlacementRule, QueueTree
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface.messages import Allocation, RegisterResourceManagerRequest
-from yunikorn.interface.placement_dry_run import PlacementDryRun
 from yunikorn.resources import Resource
+from yunikorn_lab.placement_dry_run import PlacementDryRun
 
 LEAVES = queue("a"), queue("b"), queue("p", queue("c"), parent=True)
 RULES = [{"name": "directory"}, {"name": "fixed", "value": "root.b"}]

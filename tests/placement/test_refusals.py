@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Application, PlacementRule, QueueTree, Refused
-from yunikorn.interface.placement_dry_run import PlacementDryRun
+from yunikorn_lab.placement_dry_run import PlacementDryRun
 
 
 class Existing(PlacementRule):

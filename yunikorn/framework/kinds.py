@@ -35,12 +35,6 @@ class PluginKind:
     title: str
     """Name of one plugin of this kind in messages."""
     hook: str
-    offers: str
-    """Purpose of the classes that the hook returns."""
-    named_by: str
-    """Place in `queues.yaml` that names a plugin and sets its options."""
-    calls: str
-    """Calls of the core, and further methods that a class may have."""
     base: type[api.Plugin]
     method: str
     """Method that a class of this kind must have."""
@@ -69,16 +63,6 @@ APP_SORT = PluginKind(
     id="app-sort",
     title="application sort policy",
     hook="yunikorn_app_sort_policies",
-    offers="policies that order the applications of a leaf queue",
-    named_by=(
-        "the queue property `application.sort.policy: NAME`; options are further properties, "
-        "`application.sort.policy.OPTION: VALUE`."
-    ),
-    calls=(
-        "`key(app)`; the smallest key is first. A policy that limits how many applications are scheduled "
-        "at a time also has `admission_class(app)` and `admission_limits(counts)`, and one that orders the "
-        "requests of an application `ask_key(ask)`."
-    ),
     base=api.AppSortPolicy,
     method="key",
     arguments=("app",),
@@ -88,12 +72,6 @@ QUEUE_SORT = PluginKind(
     id="queue-sort",
     title="queue sort policy",
     hook="yunikorn_queue_sort_policies",
-    offers="policies that order the children of a parent queue",
-    named_by=(
-        "the property `queue.sort.policy: NAME` of a parent queue; options are `queue.sort.policy.OPTION: "
-        "VALUE`. The default is `fair`."
-    ),
-    calls="`key(queue)`; the smallest key is first.",
     base=api.QueueSortPolicy,
     method="key",
     arguments=("queue",),
@@ -103,15 +81,6 @@ NODE_SORT = PluginKind(
     id="node-sort",
     title="node sort policy",
     hook="yunikorn_node_sort_policies",
-    offers="policies that order the nodes on which a request is tried",
-    named_by=(
-        "a partition's `nodesortpolicy: {type: NAME, OPTION: VALUE}`, and by the named alternatives in "
-        "`nodesortpolicies`. The type `weighted` combines several policies."
-    ),
-    calls=(
-        "`score(node)`, or `score(node, ask_class)` for a policy that depends on the request; the lowest "
-        "score is first."
-    ),
     base=api.NodeSortPolicy,
     method="score",
     arguments=("node",),
@@ -122,16 +91,6 @@ PLACEMENT = PluginKind(
     id="placement",
     title="placement rule",
     hook="yunikorn_placement_rules",
-    offers="rules that choose the queue of an application",
-    named_by=(
-        "a partition's `placementrules: [{name: NAME, create: BOOL, filter: ..., parent: ..., OPTION: "
-        "VALUE}]`. Rule names ignore case."
-    ),
-    calls=(
-        "`place(app)`, or `place(app, queues)` for a rule that depends on the queues. The core itself "
-        "evaluates the chain of rules, filters, parent rules, the creation of queues, ACLs, and the "
-        "completion of relative names."
-    ),
     base=api.PlacementRule,
     method="place",
     arguments=("app",),
@@ -143,9 +102,6 @@ PREDICATE = PluginKind(
     id="predicate",
     title="predicate",
     hook="yunikorn_predicates",
-    offers="conditions that a node must meet for a request, in addition to free resources",
-    named_by="a partition's `predicates: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
-    calls="`check(ask, node)`, and only for nodes with enough free resources.",
     base=api.Predicate,
     method="check",
     refusing=("check", "check_reservation"),
@@ -156,9 +112,6 @@ EVENT_SINK = PluginKind(
     id="event-sink",
     title="event sink",
     hook="yunikorn_event_sinks",
-    offers="receivers of the scheduler's events",
-    named_by="the top-level `events: {sinks: [NAME]}` or `[{name: NAME, OPTION: VALUE}]`.",
-    calls="`send(batch)` after each update and each scheduling cycle that produced events.",
     base=api.EventSink,
     method="send",
     arguments=("batch",),
@@ -168,9 +121,6 @@ RESOLVER = PluginKind(
     id="user-groups",
     title="user-group resolver",
     hook="yunikorn_user_group_resolvers",
-    offers="resolvers that find the groups of a user whose application was submitted without groups",
-    named_by="a partition's `usergroupresolver: {type: NAME, OPTION: VALUE}`.",
-    calls="`groups(user)` and caches the answer for a limited time.",
     base=api.UserGroupResolver,
     method="groups",
     arguments=("user",),
@@ -180,15 +130,6 @@ PREEMPTION = PluginKind(
     id="preemption",
     title="preemption policy",
     hook="yunikorn_preemption_policies",
-    offers="policies that choose the victims of preemption",
-    named_by=(
-        "a partition's `preemption: {policy: NAME}` or `{policy: {name: NAME, OPTION: VALUE}}`. The "
-        "default is `standard`."
-    ),
-    calls=(
-        "`rank(victim, cause)`; the smallest rank is preempted first. A policy that protects allocations "
-        "also has `protects(victim, cause)`, and one that chooses the node has `cost(victim, cause)`."
-    ),
     base=api.PreemptionPolicy,
     method="rank",
     arguments=("victim", "cause"),
@@ -198,9 +139,6 @@ SUBMIT = PluginKind(
     id="submit",
     title="submit policy",
     hook="yunikorn_submit_policies",
-    offers="policies that check and change applications before they are placed in a queue",
-    named_by="a partition's `submitpolicies: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
-    calls="`submit(app)` once for each application, after its groups are known.",
     base=api.SubmitPolicy,
     method="submit",
     arguments=("app",),
@@ -210,9 +148,6 @@ ADMISSION = PluginKind(
     id="admission",
     title="admission policy",
     hook="yunikorn_admission_policies",
-    offers="policies that decide when an application may be scheduled",
-    named_by="a partition's `admission: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
-    calls="`admit(app)` when the application has a queue, and again while the policy holds it.",
     base=api.AdmissionPolicy,
     method="admit",
     refusing=("admit",),
@@ -223,12 +158,6 @@ QUOTA = PluginKind(
     id="quota",
     title="quota policy",
     hook="yunikorn_quota_policies",
-    offers="policies that set the max of a queue",
-    named_by=(
-        "the property `quota.policy: NAME` of a queue, with options as further properties, "
-        "`quota.policy.OPTION: VALUE`. Queues below do not inherit them."
-    ),
-    calls="`quota(queue)` when the queue gets the policy, and when what the policy depends on has changed.",
     base=api.QuotaPolicy,
     method="quota",
     arguments=("queue",),
@@ -238,13 +167,6 @@ RESERVATION = PluginKind(
     id="reservation",
     title="reservation policy",
     hook="yunikorn_reservation_policies",
-    offers="policies that decide who reserves a node, how many do, and for how long",
-    named_by="a partition's `reservations: {policy: NAME, OPTION: VALUE}`. The default is `standard`.",
-    calls=(
-        "`reserves_after(ask, delay)` for a request that no node has room for. A policy that bounds the "
-        "number of reservations also has `most_in(queue)` or `most_of(app)`, one that bounds their "
-        "duration `lasts(ask)`, and one that chooses the node `rank_node(ask, node)`."
-    ),
     base=api.ReservationPolicy,
     method="reserves_after",
     arguments=("ask", "delay"),
@@ -254,9 +176,6 @@ PERMIT = PluginKind(
     id="permit",
     title="permit policy",
     hook="yunikorn_permit_policies",
-    offers="policies that may hold a placement before the resource manager is informed of it",
-    named_by="a partition's `permits: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
-    calls="`permit(allocation)` when a task is placed, and again while the policy holds the placement.",
     base=api.PermitPolicy,
     method="permit",
     refusing=("permit",),
@@ -283,9 +202,6 @@ COMMAND = PluginKind(
     id="command",
     title="command",
     hook="yunikorn_commands",
-    offers="sub-commands of the command line",
-    named_by="no configuration: the command line calls it, as `yunikorn NAME`.",
-    calls="`command()` when the command is called.",
     base=api.Command,
     method="command",
     arguments=(),
@@ -296,15 +212,6 @@ DOOR = PluginKind(
     id="door",
     title="door",
     hook="yunikorn_doors",
-    offers="parts of a service through which people and programs reach its core",
-    named_by=(
-        "no configuration: `yunikorn serve --NAME` and `yunikorn kubernetes --NAME` open the door, and "
-        "`--NAME-OPTION VALUE` sets an option."
-    ),
-    calls=(
-        "`start(service)` when the service starts and `stop()` when it ends. A door may also have "
-        "`reload()`, for SIGHUP, and `unready()`, for readiness probes."
-    ),
     base=api.Door,
     method="start",
     arguments=("service",),

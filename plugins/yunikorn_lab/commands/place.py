@@ -24,7 +24,7 @@ from yunikorn_commands.input_source import InputError
 from yunikorn_commands.path_types import INPUT
 
 if TYPE_CHECKING:
-    from yunikorn.interface.placement_dry_run import PlacementAnswer, PlacementDryRun
+    from yunikorn_lab.placement_dry_run import PlacementAnswer, PlacementDryRun
 
 
 @attrs.frozen
@@ -185,7 +185,7 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 def _open_dry_run(file: Path) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
     from yunikorn.cli.allowed_plugins import load_registry
-    from yunikorn.interface.placement_dry_run import PlacementDryRun
+    from yunikorn_lab.placement_dry_run import PlacementDryRun
 
     found, source = ConfigInput.read(file), None
     try:

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import attrs
 
-from yunikorn.config.source import read_source
 from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.errors import ConfigError
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.text import suggest
+from yunikorn_commands.config_source import read_source
 from yunikorn_commands.input_source import InputError, read_content, yaml_text
 from yunikorn_lab.simulation.distributions import DrawnAmounts
 from yunikorn_lab.simulation.machines import MAX_NODES, numbered

@@ -14,10 +14,10 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
-from yunikorn.config.source import LocatedText
 from yunikorn.framework.plugin_code import NO_CODE, CodePermission
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
+from yunikorn_commands.config_source import LocatedText
 from yunikorn_lab.simulation.distributions import Constant, DrawnAmounts
 from yunikorn_lab.simulation.rng import Rng, streams
 from yunikorn_lab.simulation.statistics import seconds

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
-from yunikorn.config.source import LocatedText
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
+from yunikorn_commands.config_source import LocatedText
 from yunikorn_lab.simulation.adjustments import Adjustments
 from yunikorn_lab.simulation.arrivals import Changed
 from yunikorn_lab.simulation.cluster_size import thin_out, with_copies
