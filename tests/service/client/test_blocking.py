@@ -131,5 +131,5 @@ def test_client_that_was_never_started_can_be_closed(leave: Callable[[Client], N
 def test_missing_grpc_is_reported_with_what_to_install(
     run_python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn.client")
+    done = run_python("-c", "import sys; sys.modules['grpc'] = None\nimport yunikorn_service.client")
     assert "grpc is not installed, which the client needs: pip install 'yunikorn[grpc]'" in done.stderr
