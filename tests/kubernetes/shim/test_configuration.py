@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from yunikorn.errors import ConfigError, Problem
-from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE, PodEvents
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.objects import ConfigMap, ObjectMeta, ObjectReference
@@ -53,11 +52,9 @@ class World:
         """Record an event."""
         self.events.append((found.name, reason, note))
 
-    async def get(self, resource: object, namespace: str, name: str) -> ConfigMap:
+    async def find(self, resource: object, namespace: str, name: str) -> ConfigMap | None:
         """Return a ConfigMap, as an API server does."""
-        if name not in self.maps:
-            raise ApiError(404, "NotFound", "not found")
-        return self.maps[name]
+        return self.maps.get(name)
 
     def put(self, name: str, **data: str) -> ConfigMap:
         """Store a ConfigMap; two underscores in a key are a point."""
