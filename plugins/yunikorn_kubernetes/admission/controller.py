@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from yunikorn.config_maps import NAMES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.config_map_validation import RestScheduler, review_config_map
-from yunikorn_kubernetes.admission.pods import review_pod
+from yunikorn_kubernetes.admission.pods import ReviewedCluster, review_pod
 from yunikorn_kubernetes.admission.reviews import Request, ReviewAnswer
 from yunikorn_kubernetes.admission.trust import UNCHECKED, Trust, has_secret, needed
 from yunikorn_kubernetes.admission.webhook_server import WebhookHealth, WebhookServer
@@ -47,7 +47,6 @@ _READ: tuple[tuple[ApiResource[Any], bool], ...] = (
     (PRIORITY_CLASSES, False),
     (CONFIG_MAPS, True),
 )
-NOTHING: Mapping[str, str] = {}
 
 
 @attrs.frozen
@@ -78,23 +77,6 @@ class AdmissionOptions:
             )
         if problems:
             raise UsageError("\n".join(problems))
-
-
-@attrs.frozen
-class Surroundings:
-    """Part of the cluster that the rules for one pod read."""
-
-    namespace: Namespace | None
-    classes: Mapping[str, PriorityClass]
-
-    def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
-        """Return the annotations of the pod's namespace; none if it is not known."""
-        return NOTHING if self.namespace is None else self.namespace.metadata.annotations
-
-    def priority_class_annotations(self, name: str) -> Mapping[str, str]:
-        """Return the annotations of a priority class; none if it is not known."""
-        found = self.classes.get(name)
-        return NOTHING if found is None else found.metadata.annotations
 
 
 class AdmissionController:
@@ -194,7 +176,7 @@ class AdmissionController:
     async def _mutate(self, request: Request) -> ReviewAnswer:
         name = request.effective_namespace
         namespace = self._namespaces.store.get(name) or await self._new_namespace(name)
-        return review_pod(request, self._rules, Surroundings(namespace, self._classes.store))
+        return review_pod(request, self._rules, ReviewedCluster(namespace, self._classes.store))
 
     async def _new_namespace(self, name: str) -> Namespace | None:
         """Return a namespace that the watch has not reported yet; None if it cannot be read at once."""

@@ -7,10 +7,11 @@ make an application of pods without one. `docs/kubernetes/admission.md` describe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+
+import attrs
 
 from yunikorn_kubernetes.admission.admission_rules import Rules
-from yunikorn_kubernetes.admission.objects_under_review import PodLike, members, pod_like
+from yunikorn_kubernetes.admission.objects_under_review import NO_MEMBERS, PodLike, members, pod_like
 from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
 from yunikorn_kubernetes.admission.reviews import (
     ALLOWED,
@@ -34,6 +35,7 @@ from yunikorn_kubernetes.names import (
     UNIQUE_SUFFIX,
     USER_INFO,
 )
+from yunikorn_kubernetes.objects import Namespace, PriorityClass
 from yunikorn_kubernetes.translation.pod_applications import id_of_namespace
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -43,16 +45,21 @@ MAX_NAMESPACE = 26
 """Length to which a namespace is cut in unique ids, so that a uid fits behind it."""
 
 
-class ReviewedCluster(Protocol):
-    """Part of the cluster that the rules read; answered from memory."""
+@attrs.frozen
+class ReviewedCluster:
+    """Part of the cluster that the rules for one pod read."""
+
+    namespace: Namespace | None
+    classes: Mapping[str, PriorityClass]
 
     def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
-        """Return the annotations of a namespace; none if it is not known."""
-        ...
+        """Return the annotations of the pod's namespace; none if it is not known."""
+        return NO_MEMBERS if self.namespace is None else self.namespace.metadata.annotations
 
     def priority_class_annotations(self, name: str) -> Mapping[str, str]:
-        """Return the annotations of a priority class, the default one for ""; none if it is not known."""
-        ...
+        """Return the annotations of a priority class; none if it is not known."""
+        found = self.classes.get(name)
+        return NO_MEMBERS if found is None else found.metadata.annotations
 
 
 def review_pod(request: Request, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:

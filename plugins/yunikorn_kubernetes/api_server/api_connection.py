@@ -13,7 +13,7 @@ from yarl import URL
 
 from yunikorn.background import begin_watched
 from yunikorn_kubernetes.api_server.api_credentials import ApiCredentials, CredentialsError, ServerAccess
-from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
+from yunikorn_kubernetes.api_server.transport import ServerAnswer, TransportError
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -31,16 +31,9 @@ class HttpStream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-
-    @property
-    def status(self) -> int:
-        """HTTP status."""
-        return self._response.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
+        self.status = response.status
+        self.headers: Mapping[str, str] = _headers_of(response)
         """Headers, with keys in lower case."""
-        return _headers_of(self._response)
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Return the body in pieces as they arrive. Raises `TransportError` if the connection breaks."""
@@ -80,9 +73,10 @@ class _Body(aiohttp.BytesPayload):
 
 
 class ApiConnection:
-    """Transport to one API server; `connections` is the maximum number of simultaneous requests and streams.
+    """HTTP to one API server, with its credentials.
 
-    To be created, used and closed in one event loop. Nothing connects before the first request.
+    `connections` is the maximum number of simultaneous requests and streams. To be created,
+    used and closed in one event loop. Nothing connects before the first request.
     """
 
     def __init__(self, credentials: ApiCredentials, *, user_agent: str, connections: int = 64) -> None:
@@ -136,7 +130,12 @@ class ApiConnection:
         timeout: float = 30.0,
         may_send: Callable[[], bool] = lambda: True,
     ) -> ServerAnswer:
-        """Send a request; see `Transport`. Credentials that the server rejects are loaded again, once."""
+        """Send a request, and return its complete answer within `timeout` seconds.
+
+        `path` includes the query. A body is written only if `may_send` returns True immediately before: the
+        process may have been stopped for a while since the call. Credentials that the server rejects are
+        loaded again, once. Raises `TransportError` if there is no answer.
+        """
         access = await self._usable()
         data = _Body(body, may_send) if body is not None else None
         answer = await self._send(access, method, path, data, content_type, timeout)
@@ -198,8 +197,8 @@ class ApiConnection:
             raise TransportError(text_of(error)) from error
 
     @asynccontextmanager
-    async def stream(self, path: str, *, silence: float) -> AsyncIterator[BodyStream]:
-        """Open a GET whose answer is read in pieces; see `Transport`."""
+    async def stream(self, path: str, *, silence: float) -> AsyncIterator[HttpStream]:
+        """Open a GET whose answer is read in pieces; without data for `silence` seconds it is broken."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT, sock_read=silence)
         access = await self._usable()
         for _ in range(2):

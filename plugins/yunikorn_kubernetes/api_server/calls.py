@@ -12,9 +12,10 @@ import attrs
 import msgspec
 
 from yunikorn.errors import YunikornError
+from yunikorn_kubernetes.api_server.api_connection import ApiConnection, HttpStream
 from yunikorn_kubernetes.api_server.api_resources import PODS, ApiObject, ApiResource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, Transport, TransportError
+from yunikorn_kubernetes.api_server.transport import ServerAnswer, TransportError
 from yunikorn_kubernetes.api_server.watch_lines import (
     Bookmark,
     Status,
@@ -138,19 +139,19 @@ class ApiServer:
 
     def __init__(
         self,
-        transport: Transport,
+        connection: ApiConnection,
         *,
         rate_limit: RateLimit | None = None,
         may_write: Callable[[], bool] = _always,
     ) -> None:
-        self._transport = transport
+        self._connection = connection
         self._rate_limit = rate_limit or RateLimit(0, 0)
         self._may_write = may_write
         self._decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._transport.close()
+        await self._connection.close()
 
     async def list(
         self,
@@ -254,7 +255,7 @@ class ApiServer:
         await self._rate_limit.acquire()
         lines: WatchLines[A] = WatchLines(resource.kind, resource.struct)
         try:
-            async with self._transport.stream(
+            async with self._connection.stream(
                 resource.path(namespace) + _query_text(query), silence=silence
             ) as stream:
                 if stream.status != 200:
@@ -346,7 +347,7 @@ class ApiServer:
             if method != "GET" and not self._may_write():
                 raise ApiError(0, "NotLeading", "this process does not hold the lease")
             try:
-                answer = await self._transport.request(
+                answer = await self._connection.request(
                     method,
                     path,
                     body=encoded,
@@ -408,7 +409,7 @@ def _lost(error: TransportError) -> ApiError:
     return ApiError(0, "NoAnswer", f"no answer from the API server: {error}", maybe_executed=error.sent)
 
 
-async def _refusal(stream: BodyStream) -> ApiError:
+async def _refusal(stream: HttpStream) -> ApiError:
     body = bytearray()
     async for piece in stream.pieces():
         body += piece

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yunikorn_kubernetes.admission.admission_rules import Expressions, Rules
-from yunikorn_kubernetes.admission.pods import generated_id, review_pod
+from yunikorn_kubernetes.admission.pods import ReviewedCluster, generated_id, review_pod
 from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer, Submitter
 
 Json = dict[str, Any]
@@ -69,7 +69,7 @@ def created(
     cluster: Known | None = None,
 ) -> ReviewAnswer:
     request = Request("1", ObjectKind(kind=kind), "CREATE", namespace, user_info=by, object=content)
-    return review_pod(request, rules, cluster or Known())
+    return review_pod(request, rules, cast(ReviewedCluster, cluster or Known()))
 
 
 def patched(content: Json, patch: Sequence[Json]) -> Json:
@@ -261,7 +261,7 @@ class TestUpdates:
         request = Request(
             "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
         )
-        return review_pod(request, rules, Known())
+        return review_pod(request, rules, cast(ReviewedCluster, Known()))
 
     def test_owner_of_a_pod_cannot_change(self) -> None:
         owned = pod(None, {USER_INFO: JANE_OWNS})
@@ -347,7 +347,7 @@ class TestUpdatedWorkloads:
         request = Request(
             "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
         )
-        return review_pod(request, rules, Known())
+        return review_pod(request, rules, cast(ReviewedCluster, Known()))
 
     @pytest.mark.parametrize(
         "kind",

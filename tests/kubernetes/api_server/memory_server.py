@@ -1,4 +1,4 @@
-"""API server in memory: a `Transport` with lists, watches, writes and bindings, and with faults on demand."""
+"""API server in memory instead of a connection: lists, watches, writes, bindings, and faults on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
+from yunikorn_kubernetes.api_server.api_connection import ApiConnection, HttpStream
+from yunikorn_kubernetes.api_server.transport import ServerAnswer, TransportError
 
 Json = dict[str, Any]
 Fault = Callable[[str, str], "ServerAnswer | Exception | None"]
@@ -34,12 +35,12 @@ def failure(status: int, reason: str, message: str = "", **headers: str) -> Serv
     return answer(status, body | {"message": message or reason}, **headers)
 
 
-class MemoryStream:
+class MemoryStream(HttpStream):
     """Open watch; `put` adds bytes, None ends it, and an exception breaks it."""
 
     def __init__(self, status: int = 200) -> None:
         self.status = status
-        self.headers: Mapping[str, str] = {}
+        self.headers = {}
         self.queue: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
 
     def put(self, item: bytes | Exception | None) -> None:
@@ -61,7 +62,7 @@ NEVER = 1e9
 """Seconds until the answer to a request that hangs."""
 
 
-class MemoryServer:
+class MemoryServer(ApiConnection):
     """Objects by collection and key, a version for each change, and all open watches."""
 
     def __init__(self) -> None:
@@ -252,7 +253,7 @@ class MemoryServer:
         return answer(200, self.put(plural, changed, api=api))
 
     @asynccontextmanager
-    async def stream(self, path: str, *, silence: float) -> AsyncIterator[BodyStream]:
+    async def stream(self, path: str, *, silence: float) -> AsyncIterator[HttpStream]:
         """Open a watch: changes after its version come first."""
         self.calls.append(("WATCH", path))
         await asyncio.sleep(self.delay)
