@@ -142,4 +142,4 @@ def calls_at_once(plugin: object, origin: str, failures: PluginFailures) -> int:
 
 def safe(text: str) -> str:
     """Return a text without characters that UTF-8 cannot express, which a recording would change."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

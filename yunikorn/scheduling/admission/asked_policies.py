@@ -111,7 +111,9 @@ class AskedPolicy:
     def answer(self, subject: Any) -> PolicyAnswer:
         """Call the policy in the core's thread; its failure is reported, and is the answer."""
         try:
-            return self._called(self.prepare(subject))
+            argument = self.prepare(subject)
+            answer = self.call(argument)
+            return NO_OBJECTION if answer is None else self.method.read(argument, answer)
         except contained() as error:
             return self._failed(subject, error)
 
@@ -132,13 +134,10 @@ class AskedPolicy:
     def work(self, argument: Any) -> PolicyAnswer:
         """Call the policy in a worker; all code of the plugin runs there."""
         try:
-            return self._called(argument)
+            answer = self.call(argument)
+            return NO_OBJECTION if answer is None else self.method.read(argument, answer)
         except contained() as error:
             return PolicyAnswer(failed=safe(describe_error(error)))
-
-    def _called(self, argument: Any) -> PolicyAnswer:
-        answer = self.call(argument)
-        return NO_OBJECTION if answer is None else self.method.read(argument, answer)
 
     def _failed(self, subject: Any, cause: BaseException | str) -> PolicyAnswer:
         label = self.method.label.format(subject)

@@ -250,10 +250,12 @@ class Permits:
                 policy = policies[hold.at]
                 if policy.at_once:
                     self._await(hold)
-                answer = yield from policy.ask(one)
-                if policy.at_once and self._is_stopped(hold.app):
-                    return PolicyAnswer(wait=AFTER_FAILURE, why="its queue is stopped")
-                if answer != NO_OBJECTION:
+                    answer = yield from policy.ask(one)
+                    if self._is_stopped(hold.app):
+                        return PolicyAnswer(wait=AFTER_FAILURE, why="its queue is stopped")
+                else:
+                    answer = policy.answer(one)
+                if answer is not NO_OBJECTION and answer != NO_OBJECTION:
                     return waiting_for(answer)
                 if self._groups:
                     place = (hold.at, self._group(hold))

@@ -102,7 +102,7 @@ class AskedQuotaPolicy(AskedPolicy):
 
     def prepare(self, subject: Any) -> Any:
         """Return a queue, or its copy, and the time."""
-        return super().prepare(subject), self._now()
+        return QueueCopy.of(subject) if self.blocks else subject, self._now()
 
 
 class QueueQuotas:
