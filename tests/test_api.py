@@ -87,11 +87,12 @@ VALUES = (
     *("AskSubmission", "PastService", "Quota", "Refused", "Submission", "Where", "parse_quantity"),
 )
 TESTING = """
-    AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
-    Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract PermitPolicyContract Placement
-    PlacementRuleContract PluginContract PredicateContract PreemptionPolicyContract QueueSample
-    QueueSortPolicyContract QueueTreeSample QuotaPolicyContract ReservationPolicyContract
-    SubmitPolicyContract UserGroupResolverContract allocation application ask assert_node_order assert_order
+         AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample
+    AskSample Cluster     Clusters CommandContract DoorContract EventSinkContract MakeScheduler
+    NodeSample NodeSortPolicyContract PermitPolicyContract Placement     PlacementRuleContract
+    PluginContract PredicateContract PreemptionPolicyContract QueueSample     QueueSortPolicyContract
+    QueueTreeSample QuotaPolicyContract ReservationPolicyContract     ServiceSample SubmitPolicyContract
+    UserGroupResolverContract allocation application ask assert_node_order assert_order
     assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task node queue
     registry_with submission
 """

@@ -121,7 +121,7 @@ MAY_IMPORT = {
     "yunikorn_lab.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
-    "yunikorn_testing": INTERFACE,
+    "yunikorn_testing": INTERFACE | {"yunikorn.background"},
     "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},

@@ -36,10 +36,9 @@ WEB = ("starlette", "uvicorn", "h11", "anyio")
 
 
 class RestDoor(ServiceDoor):
-    """REST, pages and metrics."""
+    """Serve REST, pages and metrics."""
 
     name = "rest"
-    line = "Serve REST, pages and metrics."
 
     def __init__(
         self,

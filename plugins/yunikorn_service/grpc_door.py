@@ -37,10 +37,12 @@ LIBRARIES = ("grpc", "grpc_health", "grpc_reflection", "google")
 
 
 class GrpcDoor(ServiceDoor):
-    """The scheduler interface over gRPC, in all layouts, with callbacks, health and reflection."""
+    """Serve resource managers over gRPC.
+
+    The scheduler interface in all layouts, with callbacks, health and reflection.
+    """
 
     name = "grpc"
-    line = "Serve resource managers over gRPC."
     for_resource_managers = True
 
     def __init__(self, settings: ServerSettings, server: type[Server]) -> None:

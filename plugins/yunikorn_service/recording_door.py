@@ -23,10 +23,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class RecordingDoor(ServiceDoor):
-    """Recording of incoming messages in a file."""
+    """Record incoming messages."""
 
     name = "record"
-    line = "Record incoming messages."
 
     def __init__(self, file: Path, size: int | None) -> None:
         self._file, self._size = file, size

@@ -188,23 +188,25 @@ class Service:
     def _begin(self) -> None:
         options = self._options
         if options.demo:
-            self._keep(demo.Demo(self.core).run())
+            self.run_in_background(demo.Demo(self.core).run())
         if options.watch:
-            self._keep(watch(options.files.watched, lambda: self.reloading.reload("a file has changed")))
-        self._keep(keep_budgets(self.budgets, options.settings.budget.interval))
+            self.run_in_background(
+                watch(options.files.watched, lambda: self.reloading.reload("a file has changed"))
+            )
+        self.run_in_background(keep_budgets(self.budgets, options.settings.budget.interval))
         if self.statistics is not None and options.stats is not None:
-            self._keep(log_repeatedly(self.statistics, options.stats))
+            self.run_in_background(log_repeatedly(self.statistics, options.stats))
         limit = options.settings.patience.sink
-        self._keep(watch_sinks(self.sinks, self.core.threaded, limit, POLL_INTERVAL))
+        self.run_in_background(watch_sinks(self.sinks, self.core.threaded, limit, POLL_INTERVAL))
         door = self.doors.for_resource_managers
         if door is not None:
             dog = Watchdog(self.core.threaded, door.hang)
-            self._keep(keep_watch(dog, door.report, POLL_INTERVAL))
+            self.run_in_background(keep_watch(dog, door.report, POLL_INTERVAL))
             if door.ended is not None:
                 door.ended.add_done_callback(lambda _: self._over.set())
 
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` in the background, and log its errors."""
+    def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine until the service stops, and log its errors."""
         what = f"a part of the service ({getattr(work, '__qualname__', '')})"
         self._tasks.begin(work, what, expected=(CoreStopped,))
 
@@ -216,7 +218,7 @@ class Service:
         handlers: dict[str, Callable[[], object]] = {
             "SIGTERM": lambda: self._stop("SIGTERM"),
             "SIGINT": lambda: self._stop("SIGINT"),
-            "SIGHUP": lambda: self._keep(self._reload()),
+            "SIGHUP": lambda: self.run_in_background(self._reload()),
         }
         statistics = self.statistics
         if statistics is not None:

@@ -31,8 +31,8 @@ pytest.register_assert_rewrite(
     *(
         f"yunikorn_testing.{name}_contract"
         for name in (
-            *("answers", "books", "permit", "placement", "plugin", "predicate", "preemption", "quota"),
-            *("reservation", "sink"),
+            *("answers", "books", "command", "door", "permit", "placement", "plugin", "predicate"),
+            *("preemption", "quota", "reservation", "sink"),
         )
     ),
     "yunikorn_testing.sort_contracts",
@@ -48,6 +48,8 @@ from yunikorn_testing.assertions import (  # noqa: E402
     assert_rejected_because,
 )
 from yunikorn_testing.cluster import Cluster, Clusters, MakeScheduler, Placement  # noqa: E402
+from yunikorn_testing.command_contract import CommandContract  # noqa: E402
+from yunikorn_testing.door_contract import DoorContract, ServiceSample  # noqa: E402
 from yunikorn_testing.offering import registry_with  # noqa: E402
 from yunikorn_testing.permit_contract import PermitPolicyContract  # noqa: E402
 from yunikorn_testing.placement_contract import PlacementRuleContract  # noqa: E402
@@ -93,6 +95,8 @@ __all__ = [
     "AskSample",
     "Cluster",
     "Clusters",
+    "CommandContract",
+    "DoorContract",
     "EventSinkContract",
     "MakeScheduler",
     "NodeSample",
@@ -108,6 +112,7 @@ __all__ = [
     "QueueTreeSample",
     "QuotaPolicyContract",
     "ReservationPolicyContract",
+    "ServiceSample",
     "SubmitPolicyContract",
     "UserGroupResolverContract",
     "allocation",

@@ -4,6 +4,8 @@ The check of a configuration creates every plugin on trial. Only `opened` may ta
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import datetime
 import io
 import os
@@ -149,3 +151,51 @@ def _refusing(real: Any, does: str) -> Any:
         raise OpenedTooEarly(does)
 
     return refuse
+
+
+BLOCKING: tuple[tuple[Any, str], ...] = (
+    (time, "sleep"),
+    (socket, "getaddrinfo"),
+    (socket, "gethostbyname"),
+    (socket.socket, "connect"),
+    (socket.socket, "accept"),
+    (socket.socket, "recv"),
+    (subprocess.Popen, "wait"),
+    (subprocess.Popen, "communicate"),
+    (concurrent.futures.Future, "result"),
+)
+"""Functions that may block a thread, and must not be called in the thread of an event loop."""
+
+
+class BlockedLoop(Exception):
+    """Raised in a plugin that blocks the event loop of a service."""
+
+
+@contextmanager
+def nothing_blocks_the_loop() -> Iterator[list[str]]:
+    """Make calls that block raise `BlockedLoop` in threads with an event loop; returns the texts."""
+    found: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in BLOCKING:
+            title = f"{getattr(owner, '__qualname__', owner.__name__)}.{name}"
+            patch.setattr(owner, name, _unless_in_loop(getattr(owner, name), title, found))
+        yield found
+
+
+def _unless_in_loop(real: Callable[..., Any], name: str, found: list[str]) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        if asyncio._get_running_loop() is not None and _may_wait(arguments):
+            found.append(f"{name}() was called")
+            raise BlockedLoop(found[-1])
+        return real(*arguments, **named)
+
+    return call
+
+
+def _may_wait(arguments: tuple[Any, ...]) -> bool:
+    """Return False for a socket that does not block, and for a future that has a result."""
+    first = arguments[0] if arguments else None
+    if isinstance(first, socket.socket):
+        # A connected datagram socket sends and connects without waiting.
+        return first.gettimeout() != 0 and first.type == socket.SOCK_STREAM
+    return not (isinstance(first, concurrent.futures.Future) and first.done())

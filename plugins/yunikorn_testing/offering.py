@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from yunikorn.api import Plugin, hookimpl
-from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, PluginKind
 from yunikorn.framework.registry import Registry
 
 UNDER_TEST = "under-test"
@@ -20,10 +20,10 @@ UNDER_TEST = "under-test"
 
 def kind_of(cls: type[Any]) -> PluginKind:
     """Return the kind of a plugin class. Raises `TypeError` for any other object."""
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         if isinstance(cls, type) and issubclass(cls, kind.base):
             return kind
-    bases = ", ".join(kind.base.__name__ for kind in KINDS)
+    bases = ", ".join(kind.base.__name__ for kind in ALL_KINDS)
     raise TypeError(f"{cls!r} is not a plugin class: derive the class from one of {bases} (yunikorn.api)")
 
 

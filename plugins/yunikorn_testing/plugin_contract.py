@@ -1,4 +1,4 @@
-"""Contract test of all kinds of plugins; the base of the contracts of each kind."""
+"""Contract tests of all kinds of plugins; the bases of the contracts of each kind."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from yunikorn_testing.samples import application, ask, node
 Yaml = dict[str, Any]
 
 
-class PluginContract:
-    """Base class of all contracts; derive tests from the contract of the plugin's kind.
+class OfferContract:
+    """Rules for the class of every plugin: its name, docstring, options and constructor.
 
     Every test uses new objects, constructed with the options of the given plugin object.
     """
@@ -36,6 +36,10 @@ class PluginContract:
     kind: ClassVar[PluginKind]
     subject: ClassVar[str] = "policy"
     """Name of the attribute in which a derived class sets its plugin object."""
+    opening: ClassVar[str] = (
+        "opened(), because the check of a configuration creates every plugin on trial and never closes it"
+    )
+    """Place to open things in, in messages."""
     in_properties: ClassVar[bool] = False
     """True if the options are queue properties in a configuration."""
 
@@ -58,6 +62,59 @@ class PluginContract:
         return self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
+
+    def registry(self) -> Registry:
+        """Return a registry with only the plugin under test."""
+        return registry_with(type(self.given), defaults=False)
+
+    def option_texts(self) -> dict[str, Any]:
+        """Return the options as in a configuration."""
+        return options_as_text(self.given, in_properties=self.in_properties)
+
+    # -- tests of all kinds ---------------------------------------------------------------------------
+
+    def test_class_can_be_registered_for_its_kind(self) -> None:
+        """Check the class with the rules of the registry: base, name, method and options."""
+        assert check_class(self.kind, type(self.given))
+
+    def test_class_has_a_docstring(self) -> None:
+        """Check that the class has a docstring; `yunikorn plugins` prints its first line."""
+        (offer,) = self.registry().offers(self.kind)
+        assert offer.summary, (
+            f"{offer.cls.__qualname__} has no docstring; write one, because `yunikorn plugins` prints it"
+        )
+
+    def test_options_survive_the_configuration(self) -> None:
+        """Check that options are unchanged after conversion to text and back."""
+        made = self._made()
+        assert type(made) is type(self.given), (
+            f"the configuration creates a {type(made)!r}, not a {type(self.given)!r}"
+        )
+        _refuse_hidden_options(type(self.given))
+        before, after = options_of(self.given), options_of(made)
+        for name, value in before.items():
+            assert after[name] == value, (
+                f"option '{name}' is {value!r}, but {after[name]!r} when read from the configuration value "
+                f"{self.option_texts().get(name)!r}; do not change options in the constructor"
+            )
+
+    def test_creation_opens_nothing(self) -> None:
+        """Check that only `opened` opens files, connections and threads, and not the constructor."""
+        with nothing_is_opened():
+            try:
+                self._made()
+            except PluginError as error:
+                if not isinstance(error.cause, OpenedTooEarly):
+                    raise
+                raise AssertionError(
+                    f"creating {type(self.given).__qualname__} {error.cause}; do this in {self.opening}"
+                ) from error
+
+
+class PluginContract(OfferContract):
+    """Base class of the contracts of policies; derive tests from the contract of the plugin's kind."""
+
+    # -- the plugin under test ------------------------------------------------------------------------
 
     def fresh(self, clock: ManualClock | None = None) -> Any:
         """Return an unused object with the options of the given one, opened on a manual clock."""
@@ -83,14 +140,6 @@ class PluginContract:
             woken(kind)
 
         return Context("default", (clock or ManualClock()).now, wake=wake, shared=shared)
-
-    def registry(self) -> Registry:
-        """Return a registry with only the plugin under test."""
-        return registry_with(type(self.given), defaults=False)
-
-    def option_texts(self) -> dict[str, Any]:
-        """Return the options as in a configuration."""
-        return options_as_text(self.given, in_properties=self.in_properties)
 
     # -- in a cluster ---------------------------------------------------------------------------------
 
@@ -135,45 +184,7 @@ class PluginContract:
             cluster.close()
         return cluster
 
-    # -- tests of all kinds ---------------------------------------------------------------------------
-
-    def test_class_can_be_registered_for_its_kind(self) -> None:
-        """Check the class with the rules of the registry: base, name, method and options."""
-        assert check_class(self.kind, type(self.given))
-
-    def test_class_has_a_docstring(self) -> None:
-        """Check that the class has a docstring; `yunikorn plugins` prints its first line."""
-        (offer,) = self.registry().offers(self.kind)
-        assert offer.summary, (
-            f"{offer.cls.__qualname__} has no docstring; write one, because `yunikorn plugins` prints it"
-        )
-
-    def test_options_survive_the_configuration(self) -> None:
-        """Check that options are unchanged after conversion to text and back."""
-        made = self._made()
-        assert type(made) is type(self.given), (
-            f"the configuration creates a {type(made)!r}, not a {type(self.given)!r}"
-        )
-        _refuse_hidden_options(type(self.given))
-        before, after = options_of(self.given), options_of(made)
-        for name, value in before.items():
-            assert after[name] == value, (
-                f"option '{name}' is {value!r}, but {after[name]!r} when read from the configuration value "
-                f"{self.option_texts().get(name)!r}; do not change options in the constructor"
-            )
-
-    def test_creation_opens_nothing(self) -> None:
-        """Check that only `opened` opens files, connections and threads, and not the constructor."""
-        with nothing_is_opened():
-            try:
-                self._made()
-            except PluginError as error:
-                if not isinstance(error.cause, OpenedTooEarly):
-                    raise
-                raise AssertionError(
-                    f"creating {type(self.given).__qualname__} {error.cause}; do this in opened(), because "
-                    "the check of a configuration creates every plugin on trial and never closes it"
-                ) from error
+    # -- tests of all kinds of policies ---------------------------------------------------------------
 
     def test_plugin_opens_and_closes(self) -> None:
         """Check that the plugin can be opened, reloaded and closed without a resource manager."""

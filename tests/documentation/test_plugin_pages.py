@@ -20,7 +20,10 @@ from yunikorn.config.load import check_config
 from yunikorn.framework.hook_manager import HOOKS
 from yunikorn.framework.kinds import (
     ADMISSION,
+    ALL_KINDS,
     APP_SORT,
+    COMMAND,
+    DOOR,
     EVENT_SINK,
     KINDS,
     NODE_SORT,
@@ -54,20 +57,28 @@ PAGE = {
     QUOTA: DOCS / "plugins" / "quota-policies.md",
     RESERVATION: DOCS / "plugins" / "reservation-policies.md",
     PERMIT: DOCS / "plugins" / "permit-policies.md",
+    COMMAND: DOCS / "plugins" / "commands.md",
+    DOOR: DOCS / "plugins" / "doors.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+every_kind = pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.id)
 
 
-ALL_KINDS = {"name", "close_before_open"}
+OF_ALL_KINDS = {"name", "close_before_open"}
 """Class attributes of plugins of all kinds, documented in docs/plugins.md."""
+LIFE_CYCLE = {"opened", "reloaded", "closed"}
+"""Common to all policies: tested for each in tests/plugins and tests/core. Others are not opened."""
 
 
 def public(cls: type[Any]) -> set[str]:
-    """Return the public methods and class attributes of a class of a kind, including those of `Plugin`."""
+    """Return the public methods and class attributes of a class of a kind, including those of `Plugin`.
+
+    Commands and doors have no configuration, and are not opened as policies are.
+    """
+    without = LIFE_CYCLE if cls in (COMMAND.base, DOOR.base) else set()
     members = {name for base in cls.__mro__[:-1] for name in vars(base)}
     annotated = {name for base in cls.__mro__[:-1] for name in getattr(base, "__annotations__", ())}
-    return {name for name in members | annotated if not name.startswith("_")} - ALL_KINDS
+    return {name for name in members | annotated if not name.startswith("_")} - OF_ALL_KINDS - without
 
 
 def contract_of(kind: PluginKind) -> str:
@@ -79,9 +90,9 @@ def contract_of(kind: PluginKind) -> str:
 
 
 def test_there_is_a_page_for_every_kind_and_a_hook_for_every_page() -> None:
-    assert set(PAGE) == set(KINDS)
+    assert set(PAGE) == set(ALL_KINDS)
     hooks = {name for name in vars(HOOKS) if name.startswith("yunikorn_")}
-    assert hooks == {kind.hook for kind in KINDS}
+    assert hooks == {kind.hook for kind in ALL_KINDS}
     for kind, page in PAGE.items():
         assert f"({page.relative_to(DOCS).as_posix()})" in OVERVIEW, f"docs/plugins.md leads to {kind.id}"
 
@@ -140,12 +151,14 @@ def test_every_default_plugin_is_documented_with_its_yaml(registry: Registry) ->
 def test_example_of_a_page_is_complete_and_tested(kind: PluginKind) -> None:
     files = {block.file: block.text for block in blocks_of(PAGE[kind]) if block.file}
     (module,) = (name for name in files if name.endswith(".py") and not name.startswith("test_"))
-    assert set(files) == {module, "queues.yaml", f"test_{module}"}
+    config = set() if kind is COMMAND else {"queues.yaml"}
+    assert set(files) == {module, f"test_{module}"} | config
     test = files[f"test_{module}"]
     assert f"({contract_of(kind)}):" in test
-    assert "scheduler(" in test, "the example decides something in a cluster"
+    assert kind is COMMAND or "scheduler(" in test, "the example decides something in a cluster"
     assert hasattr(testing, contract_of(kind))
-    assert "not run" not in {remark for block in blocks_of(PAGE[kind]) for remark in block.remarks}
+    shown = [block for block in blocks_of(PAGE[kind]) if block.file]
+    assert "not run" not in {remark for block in shown for remark in block.remarks}
     assert f"$ python -m pytest -q test_{module}" in PAGE[kind].read_text("utf-8")
 
 
@@ -154,10 +167,6 @@ def test_every_optional_member_is_used_in_a_test(kind: PluginKind) -> None:
     """Methods and attributes of every base class are implemented, and so called, somewhere in the tests."""
     implemented = implementations().get(kind.base.__name__, set())
     assert public(kind.base) <= implemented | LIFE_CYCLE
-
-
-LIFE_CYCLE = {"opened", "reloaded", "closed"}
-"""Common to all kinds: tested for each in tests/plugins and tests/core."""
 
 
 @cache
@@ -174,7 +183,7 @@ def implementations() -> dict[str, set[str]]:
 
 
 def _defined(node: ast.ClassDef) -> set[str]:
-    names = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    names = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)}
     targets = [target for inner in node.body if isinstance(inner, ast.Assign) for target in inner.targets]
     annotated = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
     return names | {target.id for target in [*targets, *annotated] if isinstance(target, ast.Name)}

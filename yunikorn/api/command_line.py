@@ -13,15 +13,13 @@ if TYPE_CHECKING:
 class Command(Plugin):
     """Sub-command of the command line, called as `yunikorn NAME`.
 
-    The class is imported to list the commands, and its `command` is made when the command is called. Import
-    there what takes long.
+    `yunikorn --help` shows the first line of the docstring, and imports the module of the class. The click
+    command is made when it is called, so import there what takes long.
     """
 
-    line: ClassVar[str]
-    """Help line of the command, as a sentence."""
     section: ClassVar[str] = "Commands of plugins"
     """Section of `yunikorn --help`."""
 
     def command(self) -> click.Command:
-        """Return the command. Its exit status is the number that its function returns, or 0 for None."""
+        """Return the click command. Its function returns the exit status, or None for 0."""
         raise TypeError(f"{type(self).__name__} has no command()")

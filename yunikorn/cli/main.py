@@ -19,20 +19,29 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from traceback import format_exception
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.offered_commands import made_command, not_loaded, offered_commands
+from yunikorn.cli.offered_commands import (
+    CALLED,
+    help_line,
+    offered_command,
+    offered_commands,
+    unusable_plugins,
+)
 from yunikorn.cli.once import refuse_repeated
 from yunikorn.cli.output import is_wrapped, with_results_only
 from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError, printable
-from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DEFAULT_SECTIONS
+from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DEFAULT_SECTIONS, DefaultCommand
 from yunikorn.framework.defaults import import_default
 from yunikorn.framework.plugin_threads import end_in_time
 from yunikorn.text import suggest
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 YOUNG = 10_000
 """Allocations minus deallocations between two collections of the young generation."""
@@ -70,6 +79,10 @@ class CommandError(click.ClickException):
     exit_code = UNUSABLE
 
 
+class FailedCommand(Exception):
+    """Bug in a command of another package; the cause is the error, and the text names the command."""
+
+
 class ReaderLeft(Exception):
     """Error for a reader that has closed the pipe (`yunikorn ... | head`)."""
 
@@ -79,48 +92,76 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, in the order of `--help`."""
-        return [*DEFAULT_COMMANDS, *(offer.name for offer in offered_commands(ctx))]
+        return [*DEFAULT_COMMANDS, *(name for name, _ in offered_commands(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of that name; None if there is none."""
         if ctx.obj is OWN_PROCESS:
             # Nothing that an import makes is garbage, and looking for some takes a tenth of its time.
             gc.disable()
-        command = self._import(ctx, cmd_name)
+        found = DEFAULT_COMMANDS.get(cmd_name)
+        command = self._offered(ctx, cmd_name) if found is None else self._default(found)
         if ctx.obj is OWN_PROCESS:
             settle_collector()
-        if command is not None and command.callback is not None and not is_wrapped(command.callback):
+        return command
+
+    def _default(self, found: DefaultCommand) -> click.Command:
+        command = getattr(import_default(found.place), found.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{found.attribute} of {found.place} is not a click command")
+        if command.callback is not None and not is_wrapped(command.callback):
             command.callback = with_results_only(command.callback)
             refuse_repeated(command)
         return command
 
-    def _import(self, ctx: click.Context, name: str) -> click.Command | None:
-        found = DEFAULT_COMMANDS.get(name)
-        if found is not None:
-            command: object = getattr(import_default(found.place), found.attribute)
-        else:
-            offer = next((offer for offer in offered_commands(ctx) if offer.name == name), None)
-            if offer is None:
+    def _offered(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command of a package, as its author has made it: its prints are its results."""
+        if not self._is_known(name, [known for known, _ in offered_commands(ctx)]):
+            return None
+        try:
+            return offered_command(ctx, name)
+        except click.ClickException:
+            if ctx.resilient_parsing:  # a completion
                 return None
-            command = made_command(offer)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{name} is not a click command")
-        return command
+            raise
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their help lines, by section, without importing the default commands."""
+    @staticmethod
+    def _is_known(name: str, known: Sequence[str]) -> bool:
+        return name.partition("@")[0] in {one.partition("@")[0] for one in known}
+
+    def _lines(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Return all commands with their help lines, by section, without importing the default commands."""
         sections = {
             title: [(name, found.line) for name, found in commands.items()]
             for title, commands in DEFAULT_SECTIONS.items()
         }
-        for offer in offered_commands(ctx):
-            sections.setdefault(printable(offer.cls.section), []).append(
-                (offer.name, printable(offer.cls.line))
-            )
+        for name, offer in offered_commands(ctx):
+            section = printable(safe_text(offer.cls.section))
+            sections.setdefault(section, []).append((name, help_line(offer)))
+        return sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their help lines by section, and the plugins that cannot be used."""
+        sections, remarks = self._lines(ctx), unusable_plugins(ctx)
         widest = max(len(name) for commands in sections.values() for name, _ in commands)
         for title, commands in sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), line) for name, line in commands])
+        for text in remarks:
+            formatter.write_paragraph()
+            formatter.write_text(text)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return completions of a name, with help lines, without importing the default commands."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=line)
+            for commands in self._lines(ctx).values()
+            for name, line in commands
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of ours becomes a message."""
@@ -130,16 +171,22 @@ class LazyGroup(click.Group):
             raise CommandError(str(error)) from error
         except BrokenPipeError as error:
             raise ReaderLeft from error  # click would exit with 1, which commands use for "invalid"
+        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError):
+            raise
+        except Exception as error:
+            if CALLED not in ctx.meta:
+                raise
+            raise FailedCommand(f"command {ctx.meta[CALLED]}") from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` call; raises `click.UsageError` with a suggestion."""
-        if args and not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
-            ctx.fail(
-                f"no command is called '{args[0]}'{suggest(args[0], known)}; known: {', '.join(known)}"
-                f"{not_loaded(ctx)}"
-            )
+        if args and not args[0].startswith("-") and args[0] not in DEFAULT_COMMANDS:
+            known = self.list_commands(ctx)
+            if not self._is_known(args[0], known):
+                text = f"no command is called '{args[0]}'{suggest(args[0], known)}; known: {', '.join(known)}"
+                ctx.fail("; ".join([text, *unusable_plugins(ctx)]))
         return super().resolve_command(ctx, args)
 
 
@@ -270,9 +317,12 @@ def _run(arguments: list[str], owner: object) -> int:
     except Exception as error:
         if "--traceback" in arguments:
             raise
-        click.echo(f"Error: {describe_error(error)}", err=True)
+        bug, where = error, "yunikorn"
+        if isinstance(error, FailedCommand) and isinstance(error.__cause__, Exception):
+            bug, where = error.__cause__, str(error)
+        click.echo(f"Error: {describe_error(bug)}", err=True)
         click.echo(
-            "This is a bug in yunikorn. `yunikorn --traceback COMMAND ...` shows the traceback.", err=True
+            f"This is a bug in {where}. `yunikorn --traceback COMMAND ...` shows the traceback.", err=True
         )
         return BUG
     return status if isinstance(status, int) else 0

@@ -1,7 +1,7 @@
 """Commands of installed packages, found by their plugins.
 
-Their plugins are imported only for a command that is not a default one, and for `--help`; in an installation
-without such packages, nothing is imported for either.
+Their plugins are imported only for a command that is not a default one, for `--help` and for completions; in
+an installation without such packages, nothing is imported for these either.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yunikorn.containment import contained, describe_error
-from yunikorn.errors import UsageError
+from yunikorn.cli.output import results_only
+from yunikorn.containment import contained, describe_error, safe_repr
+from yunikorn.errors import UsageError, YunikornError, printable
 
 if TYPE_CHECKING:
     from yunikorn.framework.offers import Offer
@@ -22,6 +23,14 @@ GROUP = "yunikorn"
 """Group of entry points; `yunikorn.framework.installed`, which is imported when there are entries."""
 _REGISTRY = "yunikorn.cli.offered_commands.registry"
 """Key of the registry in the context of a call."""
+CALLED = "yunikorn.cli.offered_commands.called"
+"""Key of the origin of the called command in the context of a call, if a package offers the command."""
+
+
+class UnusableCommand(click.ClickException):
+    """Error for a command of a package that cannot be called; the message names the package."""
+
+    exit_code = 2
 
 
 def _registry(ctx: click.Context) -> Registry | None:
@@ -32,7 +41,9 @@ def _registry(ctx: click.Context) -> Registry | None:
             from yunikorn.cli.allowed_plugins import load_registry
 
             try:
-                found = load_registry()
+                with results_only():
+                    found = load_registry()
+                    found.offers()
             except UsageError as error:
                 raise click.UsageError(str(error), ctx) from error
         ctx.meta[_REGISTRY] = found
@@ -40,31 +51,57 @@ def _registry(ctx: click.Context) -> Registry | None:
     return registry
 
 
-def offered_commands(ctx: click.Context) -> list[Offer]:
-    """Return the commands of installed packages."""
+def offered_commands(ctx: click.Context) -> list[tuple[str, Offer]]:
+    """Return the commands of installed packages with the names to call them by.
+
+    Where two packages offer a name, it is `NAME@DISTRIBUTION`.
+    """
     registry = _registry(ctx)
     if registry is None:
         return []
     from yunikorn.framework.kinds import COMMAND
 
-    return registry.offers(COMMAND)
+    return [(registry.reference(offer), offer) for offer in registry.offers(COMMAND)]
 
 
-def not_loaded(ctx: click.Context) -> str:
-    """Return an addition to a message that names the plugins that could not be loaded; empty for none."""
+def help_line(offer: Offer) -> str:
+    """Return the line about a command in a list of commands."""
+    return printable(offer.summary or f"Command of {offer.distribution or offer.plugin}.")
+
+
+def unusable_plugins(ctx: click.Context) -> list[str]:
+    """Return remarks on plugins that could not be loaded, or that the call leaves out."""
     registry = _registry(ctx)
-    broken = [] if registry is None else registry.broken
-    return f"; not loaded: {'; '.join(map(str, broken))}" if broken else ""
+    if registry is None:
+        names = sorted({entry.name for entry in metadata.entry_points(group=GROUP)})
+        return [left_out(names)] if names else []
+    remarks = [f"not loaded: {broken}" for broken in registry.broken]
+    return [*remarks, left_out(registry.installed.left_out)] if registry.installed.left_out else remarks
 
 
-def made_command(offer: Offer) -> click.Command:
-    """Return the command of a package. Raises `click.ClickException`, which names the package."""
+def left_out(names: list[str]) -> str:
+    """Return a remark on installed plugins that a call leaves out."""
+    return f"left out, by --no-plugins or YUNIKORN_PLUGINS: {printable(', '.join(names))}"
+
+
+def offered_command(ctx: click.Context, name: str) -> click.Command:
+    """Make the command that a package offers under this name. Raises `click.ClickException`."""
+    registry = _registry(ctx)
+    assert registry is not None
+    from yunikorn.framework.kinds import COMMAND
+
+    try:
+        offer = registry.find(COMMAND, name)
+    except YunikornError as error:
+        raise UnusableCommand(str(error)) from error
     try:
         made = offer.cls().command()
     except contained() as error:
-        raise click.ClickException(
-            f"command {offer.origin} cannot be made: {describe_error(error)}"
-        ) from error
+        raise UnusableCommand(f"command {offer.origin} cannot be made: {describe_error(error)}") from error
     if not isinstance(made, click.Command):
-        raise click.ClickException(f"command {offer.origin}: command() returned no click command")
+        raise UnusableCommand(
+            f"command {offer.origin} cannot be made: command() returned {safe_repr(made)} instead of a click"
+            " command"
+        )
+    ctx.meta[CALLED] = offer.origin
     return made

@@ -33,6 +33,8 @@ class Option:
     """Default value; `attrs.NOTHING` if the option is required."""
     annotation: Any = attrs.field(default=None, eq=False, repr=False)
     """Type object; `type` is its name."""
+    help: str = ""
+    """Text of `metadata={"help": TEXT}`."""
 
     @property
     def required(self) -> bool:
@@ -117,14 +119,18 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
     if attrs.has(cls):
         return tuple(
             Option(
-                field.alias or field.name, type_name(field.type), _attrs_default(field.default), field.type
+                field.alias or field.name,
+                type_name(field.type),
+                _attrs_default(field.default),
+                field.type,
+                _help(field),
             )
             for field in attrs.fields(cls)
             if field.init
         )
     if dataclasses.is_dataclass(cls):
         return tuple(
-            Option(field.name, type_name(field.type), _dataclass_default(field), field.type)
+            Option(field.name, type_name(field.type), _dataclass_default(field), field.type, _help(field))
             for field in dataclasses.fields(cls)
             if field.init
         )
@@ -385,6 +391,10 @@ def type_name(annotation: Any) -> str:
         inner = ", ".join("..." if part is Ellipsis else type_name(part) for part in arguments)
         return f"{origin.__name__}[{inner}]"
     return getattr(annotation, "__name__", str(annotation))
+
+
+def _help(field: Any) -> str:
+    return safe_text(field.metadata.get("help", ""))
 
 
 def _attrs_default(default: Any) -> Any:

@@ -18,7 +18,6 @@ class KubernetesDoor(ServiceDoor):
     """The shim in the place of the gRPC server of a service."""
 
     name = "kubernetes"
-    line = "Schedule the pods of a cluster."
     for_resource_managers = True
 
     def __init__(self, options: KubernetesOptions) -> None:

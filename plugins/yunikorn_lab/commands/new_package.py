@@ -19,7 +19,7 @@ from yunikorn import __version__, api
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
-from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, COMMAND, DOOR, PluginKind
 
 PREFIX = "yunikorn-"
 LONGEST = 50
@@ -27,7 +27,7 @@ VOWELS = "aeio"
 """Initial letters after the article "an"; "u" is left out because of words such as "user"."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
-TAKEN = {*api.__all__, *dir(builtins), "Path", "Sequence"}
+TAKEN = {*api.__all__, *dir(builtins), "CommandContract", "DoorContract", "Path", "Sequence", "Scheduler"}
 """Names that a generated file uses otherwise, which its class must not have."""
 
 
@@ -65,12 +65,16 @@ class Blank:
         kind = self.kind.id
         sources = {
             "pyproject.toml": "pyproject.toml",
-            "README.md": "README.md",
-            "queues.yaml": f"queues-{kind}.yaml",
-            "workload.yaml": "workload.yaml",
             f"{self.module}/__init__.py": f"module-{kind}.py",
             f"tests/test_{self.module}.py": f"test-{kind}.py",
         }
+        if self.kind is COMMAND:
+            sources |= {"README.md": "README-command.md", f"{self.module}/call.py": "call-command.py"}
+        elif self.kind is DOOR:
+            sources |= {"README.md": "README-door.md", "queues.yaml": "queues-door.yaml"}
+        else:
+            more = {"queues.yaml": f"queues-{kind}.yaml", "workload.yaml": "workload.yaml"}
+            sources |= {"README.md": "README.md", **more}
         return {f"{self.module}/py.typed": "", **{path: self._fill(name) for path, name in sources.items()}}
 
     def _fill(self, template: str) -> str:
@@ -92,7 +96,7 @@ class Blank:
 
 
 @click.command(name="new")
-@click.argument("kind_id", metavar="KIND", type=click.Choice([kind.id for kind in KINDS]))
+@click.argument("kind_id", metavar="KIND", type=click.Choice([kind.id for kind in ALL_KINDS]))
 @click.argument("name")
 @click.option(
     "--in",
@@ -105,12 +109,12 @@ class Blank:
 def new(kind_id: str, name: str, parent: Path) -> None:
     """Write a ready package with a plugin of this KIND called NAME.
 
-    It has its packaging, types, a test, a configuration and a workload to try it on; it installs, and passes
-    its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort, node-sort, placement,
-    predicate, event-sink, user-groups, preemption, submit, admission, quota, reservation
-    and permit.
+    It has its packaging, types, a test, and for a policy a configuration and a workload to try it on; it
+    installs, and passes its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort,
+    node-sort, placement, predicate, event-sink, user-groups, preemption, submit, admission, quota,
+    reservation, permit, command and door.
     """
-    blank = Blank(next(kind for kind in KINDS if kind.id == kind_id), name)
+    blank = Blank(next(kind for kind in ALL_KINDS if kind.id == kind_id), name)
     check_name(blank)
     folder = parent / blank.distribution
     write_package(folder, blank.files())

@@ -25,7 +25,7 @@ from yunikorn.config.load import load_config
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import ConfigError, UnknownPlugin, UsageError, printable
-from yunikorn.framework.kinds import KINDS, NODE_SORT, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, NODE_SORT, PluginKind
 from yunikorn.framework.offers import Broken, Offer, Option
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
@@ -117,7 +117,7 @@ ROOMY = 120
 
 
 @click.group(name="plugins", invoke_without_command=True, subcommand_metavar="[new ...]")
-@click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in KINDS]), help="Only this kind.")
+@click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in ALL_KINDS]), help="Only this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--config",
@@ -163,7 +163,7 @@ def command(
         echo(faults_as_json(failures) if as_json else faults_as_text(failures))
         ctx.exit(BROKEN if failures else 0)
     registry = load_registry()
-    kind = next((kind for kind in KINDS if kind.id == kind_id), None)
+    kind = next((kind for kind in ALL_KINDS if kind.id == kind_id), None)
     used = None
     if config is not None:
         # Imported here because only --config needs it.
@@ -316,7 +316,7 @@ def _listed(registry: Registry, kind: PluginKind | None, used: Used | None = Non
 
 def _in_order(offers: list[Offer]) -> list[Offer]:
     """Return the offers by kind; within a kind, in the order of registration."""
-    return sorted(offers, key=lambda offer: KINDS.index(offer.kind))
+    return sorted(offers, key=lambda offer: ALL_KINDS.index(offer.kind))
 
 
 def _source(offer: Offer) -> str:

@@ -14,6 +14,7 @@ import click
 
 from yunikorn.api import Door
 from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.offered_commands import left_out
 from yunikorn.containment import safe_text
 from yunikorn.errors import OptionError, PluginError, UsageError, printable
 from yunikorn.framework.kinds import DOOR
@@ -39,6 +40,14 @@ class ServiceCommand(click.Command):
         """Return the options of the command and of its doors."""
         *own, of_help = super().get_params(ctx)
         return [*own, *(option for entry in self.doors(ctx).entries for option in entry.options), of_help]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an error for an unknown option names the doors that cannot be used."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            text = "; ".join([error.format_message(), *map(printable, self.doors(ctx).problems)])
+            raise click.UsageError(text, ctx) from error
 
     def doors(self, ctx: click.Context) -> DoorOptions:
         """Return the doors that a call may open. Raises `click.UsageError` for unknown plugins."""
@@ -90,9 +99,15 @@ class DoorOptions:
         self.entries: list[_Entry] = []
         self.problems = [f"not loaded: {broken}" for broken in registry.broken]
         """Doors and plugins that cannot be used, with the reasons."""
+        if registry.installed.left_out:
+            self.problems.append(left_out(registry.installed.left_out))
         taken = {"--help", "-h", *taken}
-        for offer in registry.offers(DOOR):
-            if offer.name in without:
+        offers = [offer for offer in registry.offers(DOOR) if offer.name not in without]
+        for offer in offers:
+            others = [one for one in offers if one.name == offer.name and one is not offer]
+            if others and not issubclass(offer.cls, ServiceDoor):
+                what = f"{others[0].origin} has the same name; choose one by YUNIKORN_PLUGINS"
+                self.problems.append(f"door {offer.origin} cannot be used: {what}")
                 continue
             is_default = issubclass(offer.cls, ServiceDoor)
             options = [*(offer.cls.flags() if is_default else _derived(offer))]
@@ -151,9 +166,7 @@ def _flag(offer: Offer, attribute: str = "") -> str:
 
 
 def _line(offer: Offer) -> str:
-    return printable(
-        safe_text(getattr(offer.cls, "line", "")) or offer.summary or f"Open the door {offer.name}."
-    )
+    return printable(offer.summary or f"Open the door {offer.name}.")
 
 
 def _derived(offer: Offer) -> Iterator[click.Option]:
@@ -168,4 +181,5 @@ def _derived(offer: Offer) -> Iterator[click.Option]:
 
 
 def _help(option: Option) -> str:
-    return "[required]" if option.required else f"[default: {printable(safe_text(option.default))}]"
+    default = "[required]" if option.required else f"[default: {printable(safe_text(option.default))}]"
+    return "  ".join(filter(None, (printable(option.help), default)))

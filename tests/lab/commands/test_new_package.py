@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.framework.kinds import KINDS
+from yunikorn.framework.kinds import ALL_KINDS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -31,25 +31,24 @@ def names_of(folder: Path) -> list[str]:
 def packages(tmp_path_factory: pytest.TempPathFactory, run_python: Run) -> Path:
     """A folder with a new package of every kind."""
     folder = tmp_path_factory.mktemp("packages")
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         done = run_python("-m", "yunikorn", "plugins", "new", kind.id, f"my-{kind.id}", cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
     return folder
 
 
-@pytest.mark.parametrize("kind", [kind.id for kind in KINDS])
+@pytest.mark.parametrize("kind", [kind.id for kind in ALL_KINDS])
 def test_new_package_is_complete(kind: str, packages: Path) -> None:
     folder = packages / f"yunikorn-my-{kind}"
     module = f"yunikorn_my_{kind.replace('-', '_')}"
-    assert names_of(folder) == [
-        "README.md",
-        "pyproject.toml",
-        "queues.yaml",
-        f"tests/test_{module}.py",
-        "workload.yaml",
-        f"{module}/__init__.py",
-        f"{module}/py.typed",
-    ]
+    more = {"command": [f"{module}/call.py"], "door": ["queues.yaml"]}
+    assert names_of(folder) == sorted(
+        [
+            *("README.md", "pyproject.toml", f"tests/test_{module}.py"),
+            *(f"{module}/__init__.py", f"{module}/py.typed"),
+            *more.get(kind, ["queues.yaml", "workload.yaml"]),
+        ]
+    )
     # No gaps are left to fill in, and every file ends with a newline.
     for path in names_of(folder):
         text = (folder / path).read_text("utf-8")
@@ -74,7 +73,7 @@ def test_new_packages_pass_their_own_tests(packages: Path, run_python: Run) -> N
 def test_new_packages_pass_mypy_and_ruff(packages: Path, run_python: Run) -> None:
     modules = sorted(path.parent for path in packages.glob("*/*/py.typed"))
     tests = sorted(packages.glob("*/tests/*.py"))
-    assert len(modules) == len(tests) == len(KINDS)
+    assert len(modules) == len(tests) == len(ALL_KINDS)
     # Problems elsewhere have their own tests. Installed packages must not be named.
     settings = ["--strict", "--no-error-summary", "--follow-imports=silent", "--cache-dir=cache"]
     checkout = [path for path in sys.path if (Path(path) / "yunikorn").is_dir() and "site-" not in path]
@@ -93,7 +92,7 @@ def test_new_packages_pass_mypy_and_ruff(packages: Path, run_python: Run) -> Non
 
 
 def test_new_package_with_a_long_name_passes_ruff(run: Run, run_python: Run, tmp_path: Path) -> None:
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         assert run("new", kind.id, f"prefers-what-nobody-else-asks-{kind.id}", cwd=tmp_path).returncode == 0
     for command in (["check"], ["format", "--check", "--diff"]):
         tidy = run_python("-m", "ruff", *command, "--no-cache", ".", cwd=tmp_path)

@@ -107,6 +107,9 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["quota", "borrowing"],
         ["reservation", "standard"],
         ["permit", "together"],
+        ["door", "grpc"],
+        ["door", "rest"],
+        ["door", "record"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)
