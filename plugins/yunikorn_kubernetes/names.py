@@ -7,7 +7,6 @@ of a pod or a node into the core. The module imports nothing, because predicates
 
 SCHEDULER_NAME = "yunikorn"
 """Value of `spec.schedulerName` of the pods that this scheduler places."""
-DOMAIN = "yunikorn.apache.org/"
 
 # -- labels and annotations of pods ----------------------------------------------------------------------
 

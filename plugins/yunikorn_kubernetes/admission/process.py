@@ -13,7 +13,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
-from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, find_credentials
+from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
 
@@ -47,12 +47,9 @@ async def _run(
     announce: Callable[[int], None],
 ) -> int:
     options.check()
-    try:
-        credentials = find_credentials(kubeconfig, context, environment=os.environ)
-        connection = ApiConnection(credentials, user_agent=user_agent)
-        await connection.access()
-    except CredentialsError as error:
-        raise UsageError(str(error)) from error
+    credentials = find_credentials(kubeconfig, context, environment=os.environ)
+    connection = ApiConnection(credentials, user_agent=user_agent)
+    await connection.access()
     over = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

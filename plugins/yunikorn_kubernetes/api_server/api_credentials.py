@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from yunikorn.errors import CONTAINED, YunikornError
+from yunikorn.errors import CONTAINED, UsageError
 from yunikorn_kubernetes.api_server.key_pairs import load_key_pair
 from yunikorn_kubernetes.api_server.kubeconfig_files import Kubeconfig, KubeconfigEntry, KubeconfigError
 
@@ -22,7 +22,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of the credentials of a pod."""
 
 
-class CredentialsError(YunikornError):
+class CredentialsError(UsageError):
     """Unusable or missing credentials; the message names the file and what to change."""
 
 

@@ -12,7 +12,7 @@ from yunikorn.resources import NOTHING
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.conditions import Conditions
-from yunikorn_kubernetes.shim.failures import PodFailures
+from yunikorn_kubernetes.shim.failures import REJECTION, TIMED_OUT, PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
@@ -35,9 +35,6 @@ from yunikorn_kubernetes.translation.pod_applications import controller_of, is_g
 
 _log = logging.getLogger("yunikorn.kubernetes.applications")
 
-TIMED_OUT = "ResourceReservationTimeout"
-"""Reason with which the core fails an application whose Hard gang found no room in time."""
-REJECTION = "ApplicationRejected: "
 ENDED = (COMPLETED, FAILED)
 """States of applications that the core has forgotten; a new pod of such an application begins it again."""
 

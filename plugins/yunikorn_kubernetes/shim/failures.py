@@ -16,6 +16,7 @@ from yunikorn_kubernetes.shim.tasks import Task
 _log = logging.getLogger("yunikorn.kubernetes.pods")
 
 TIMED_OUT = "ResourceReservationTimeout"
+"""Reason with which the core fails an application whose Hard gang found no room in time."""
 REJECTION = "ApplicationRejected: "
 RETRY = 5.0
 """Seconds after which a patch that has failed is repeated."""

@@ -17,7 +17,7 @@ from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
-from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, find_credentials
+from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
@@ -138,13 +138,10 @@ class KubernetesNetwork:
         Raises `UsageError` if there are no usable credentials.
         """
         options = self._options
-        try:
-            credentials = find_credentials(options.kubeconfig, options.context, environment=os.environ)
-            agent = f"yunikorn/{options.version}"
-            self._connection = ApiConnection(credentials, user_agent=agent, connections=CONNECTIONS)
-            access = await self._connection.access()
-        except CredentialsError as error:
-            raise UsageError(str(error)) from error
+        credentials = find_credentials(options.kubeconfig, options.context, environment=os.environ)
+        agent = f"yunikorn/{options.version}"
+        self._connection = ApiConnection(credentials, user_agent=agent, connections=CONNECTIONS)
+        access = await self._connection.access()
         self._namespace = options.namespace or access.namespace
         self._work = begin_shared(self._run(self._connection))
         self._work.add_done_callback(self._note_end)

@@ -14,10 +14,10 @@ NEVER = "Never"
 """Preemption policy of pods that do not preempt others."""
 
 
-def pod_tags(pod: Pod, *, namespace_labels: str = "", volumes: str = "") -> dict[str, str]:
+def pod_tags(pod: Pod, *, namespace_labels: str = "") -> dict[str, str]:
     """Return the tags of a pod's ask or allocation, for predicates, placement and displays.
 
-    `namespace_labels` and `volumes` are the texts for the tags of these names; both may be empty.
+    `namespace_labels` is the text for the tag of this name; it may be empty.
     """
     meta = pod.metadata
     tags = {
@@ -31,7 +31,6 @@ def pod_tags(pod: Pod, *, namespace_labels: str = "", volumes: str = "") -> dict
         names.TAG_REQUIRED_NODE: required_node(pod),
         names.TAG_CONSTRAINTS: pod_constraints(pod),
         names.TAG_NAMESPACE_LABELS: namespace_labels,
-        names.TAG_VOLUMES: volumes,
         names.TAG_TERMINATING: "true" if meta.deletion_timestamp is not None else "",
     }
     tags.update({name: value for name, value in optional.items() if value})

@@ -38,14 +38,13 @@ def test_tags_for_predicates() -> None:
         }
     }
     pod = pod_of(owners=[{"kind": "DaemonSet"}], affinity=affinity, deleted=CREATED)
-    tags = pod_tags(pod, namespace_labels='{"team":"a"}', volumes='{"claims":[]}')
+    tags = pod_tags(pod, namespace_labels='{"team":"a"}')
     terms = '[{"matchFields":[{"key":"metadata.name","operator":"In","values":["node-1"]}]}]'
     assert tags == {
         **PLAIN,
         "yunikorn.apache.org/requiredNode": "node-1",
         "yunikorn.apache.org/pod-constraints": '{"nodeAffinity":' + terms + "}",
         "yunikorn.apache.org/namespace-labels": '{"team":"a"}',
-        "yunikorn.apache.org/pod-volumes": '{"claims":[]}',
         "yunikorn.apache.org/terminating": "true",
     }
 
