@@ -98,7 +98,7 @@ MAY_IMPORT = {
     "yunikorn_service.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
-    "yunikorn_rest.metrics": INTERFACE | LOOPS,
+    "yunikorn_rest.metrics": INTERFACE | LOOPS | {"yunikorn_service"},
     "yunikorn_rest": INTERFACE
     | LOOPS
     | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"},
@@ -121,7 +121,7 @@ MAY_IMPORT = {
     "yunikorn_lab.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
-    "yunikorn_testing": INTERFACE | {"yunikorn.background"},
+    "yunikorn_testing": INTERFACE | {"yunikorn.background", "yunikorn_service"},
     "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},

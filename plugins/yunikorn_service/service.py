@@ -20,13 +20,13 @@ from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service import demo
+from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_service.config_files import (
     DEFAULT_GROUP,
     READING,

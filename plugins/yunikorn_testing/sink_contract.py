@@ -15,8 +15,9 @@ from yunikorn.event_types import DETAILS_OF_TYPE
 from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.plugin_failures import PluginFailures
-from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSinks
+from yunikorn.interface.sinks import SWITCHED_OFF
 from yunikorn.resources import Resource
+from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_testing.answers_contract import DIFFERENT, KEPT_SLACK, SLACK
 from yunikorn_testing.costs import count_operations, count_retained
 from yunikorn_testing.plugin_contract import PluginContract, Yaml

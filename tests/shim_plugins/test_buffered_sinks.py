@@ -12,9 +12,9 @@ import pytest
 from tests.core.kit import RM, document, partition, queue, with_plugins
 from yunikorn.api import Context, Event, EventSink
 from yunikorn.clock import ManualClock
-from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_service.buffered_sinks import BufferedSinks
 
 LONG = 30.0
 """Seconds after which a test counts as hanging."""

@@ -37,7 +37,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.session_state import SessionStatus
 from yunikorn.interface.sessions import Sessions
-from yunikorn.interface.sinks import Buffer, EventReceiver
+from yunikorn.interface.sinks import EventReceiver, SinkBuffers
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
@@ -55,7 +55,7 @@ class Scheduler:
         clock: Clock,
         timeouts: Timeouts | None = None,
         configurations: Configurations | None = None,
-        buffer_sinks: Buffer | None = None,
+        buffer_sinks: SinkBuffers | None = None,
         measurements: Measurements | None = None,
         event_receiver: EventReceiver | None = None,
         workers: Workers | None = None,

@@ -37,7 +37,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.rm_partitions import RMPartitions
 from yunikorn.interface.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.interface.session_state import PausedState, SessionStatus
-from yunikorn.interface.sinks import Buffer, EventReceiver, Sinks
+from yunikorn.interface.sinks import EventReceiver, SinkBuffers, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
@@ -67,7 +67,7 @@ class Session:
         core_context: CoreContext,
         failures: PluginFailures,
         introduction: RegisterResourceManagerRequest | None = None,
-        buffer_sinks: Buffer | None = None,
+        buffer_sinks: SinkBuffers | None = None,
         event_receiver: EventReceiver | None = None,
     ) -> None:
         self.rm_id = rm_id
@@ -517,7 +517,7 @@ def make_session(
     registry: Registry,
     core_context: CoreContext,
     failures: PluginFailures,
-    buffer_sinks: Buffer | None,
+    buffer_sinks: SinkBuffers | None,
     event_receiver: EventReceiver | None,
 ) -> Session:
     """Return a session that is not open; raises `ConfigError` if its plugins cannot be used."""

@@ -18,7 +18,6 @@ from yunikorn.clock import MICROSECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.administration import OperatorActions
-from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback, registry_for
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configurations import (
@@ -33,7 +32,7 @@ from yunikorn.interface.session import Session, make_session
 if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import RegisterResourceManagerRequest
-    from yunikorn.interface.sinks import Buffer, EventReceiver
+    from yunikorn.interface.sinks import EventReceiver, SinkBuffers
     from yunikorn.model.context import CoreContext
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
@@ -152,7 +151,7 @@ class Sessions:
         registry: Registry,
         core_context: CoreContext,
         configurations: Configurations | None,
-        buffer_sinks: Buffer | None,
+        buffer_sinks: SinkBuffers | None,
         event_receiver: EventReceiver | None,
     ) -> None:
         self.registry, self.core_context, self.configurations = registry, core_context, configurations
@@ -268,7 +267,7 @@ class Sessions:
         """End all sessions, and wait for buffered sinks to end."""
         for rm_id in list(self.by_rm):
             self.end(self.to_change(rm_id), "the scheduler was shut down")
-        if isinstance(self._buffer_sinks, BufferedSinks):
+        if self._buffer_sinks is not None:
             self._buffer_sinks.finish()
 
     def flush(self, sessions: Iterable[Session]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.accounting.event_batch import EventBatch
@@ -12,7 +11,6 @@ from yunikorn.event_types import EventType
 from yunikorn.framework.event_wants import NOTHING_WANTED, Wanted, read_wants, union_of
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.kinds import EVENT_SINK
-from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSink
 from yunikorn.interface.callback import RM
 from yunikorn.interface.event_settings import EventSettings
 
@@ -26,8 +24,27 @@ if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
 
 
-Buffer = Callable[[EventSink, str], EventSink]
-"""Wrapper of a sink with the given origin, such as a buffer."""
+SWITCHED_OFF = "the sink is switched off"
+"""Remark on the failure of a sink."""
+
+
+class BufferedSink(EventSink):
+    """A sink that takes events for another one, and may switch that one off by itself."""
+
+    is_off = False
+    """True once it takes no more events."""
+
+
+class SinkBuffers(Protocol):
+    """Factory of buffers, such as `yunikorn_service.buffered_sinks`."""
+
+    def __call__(self, sink: EventSink, origin: str) -> BufferedSink:
+        """Return a sink that takes events for `sink`, whose name and package `origin` says."""
+        ...
+
+    def finish(self) -> None:
+        """Wait for the closed sinks."""
+        ...
 
 
 class EventReceiver(Protocol):
@@ -58,10 +75,10 @@ class Sinks:
         clock: Clock,
         failures: PluginFailures,
         rm: ResourceManager | None = None,
-        buffer: Buffer | None = None,
+        buffers: SinkBuffers | None = None,
         receiver: EventReceiver | None = None,
     ) -> None:
-        self._buffer, self._receiver = buffer, receiver
+        self._buffers, self._receiver = buffers, receiver
         self._failures = failures
         self._wanted: dict[PluginInstance, Wanted] = {}
         """Events that each sink wants; read on first use."""
@@ -91,7 +108,7 @@ class Sinks:
         for ref in refs:
             # No buffer for the RM: its callback is always called in the core's thread, so that it gets events
             # and responses in their order.
-            wrap = self._buffer if ref.name != RM else None
+            wrap = self._buffers if ref.name != RM else None
             plan.make_if_usable(EVENT_SINK, ref.name, ref.options, wrap=wrap, required=ref.required)
         return plan
 
@@ -155,6 +172,7 @@ class Sinks:
 
 def _is_open(one: PluginInstance) -> bool:
     """Return True if a sink takes events, after noting a failure in its own thread."""
-    if type(one.plugin) is BufferedSink and one.plugin.is_off:
+    # Not `isinstance`, which runs code of a plugin that has a `__class__` of its own.
+    if issubclass(type(one.plugin), BufferedSink) and one.plugin.is_off:
         one.is_open = False
     return one.is_open

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from yunikorn.background import begin_shared
 from yunikorn.framework.plugin_statistics import MethodUse, PluginStatistics
-from yunikorn.interface.buffered_sinks import SinkLoad
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
+from yunikorn_service.buffered_sinks import SinkLoad
 
 Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awaitable[CoreFigures]]
 """Carries out a reading of the core in slices, such as `AsyncScheduler.read`."""

@@ -26,6 +26,7 @@ import attrs
 from yunikorn.api import Context, Event, EventSink
 from yunikorn.containment import contained, describe_error
 from yunikorn.errors import printable
+from yunikorn.interface.sinks import SWITCHED_OFF, BufferedSink
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -37,8 +38,6 @@ BATCH = 1_000
 """Maximum number of events per call of a sink."""
 OPENING = 2.0
 """Seconds that the core waits for a sink to open; events are buffered meanwhile and after that."""
-SWITCHED_OFF = "the sink is switched off"
-"""Remark on the failure of a sink."""
 CLOSING = "closing"
 
 
@@ -66,13 +65,13 @@ class BufferedSinks:
         if capacity < 1:
             raise ValueError(f"the capacity of a buffer must be at least 1 event, got {capacity}")
         self._capacity, self._patience, self._opening = capacity, patience, opening
-        self._sinks: list[BufferedSink] = []
+        self._sinks: list[ThreadedSink] = []
         self._endings: list[tuple[str, threading.Thread]] = []
 
-    def __call__(self, sink: EventSink, origin: str) -> EventSink:
+    def __call__(self, sink: EventSink, origin: str) -> BufferedSink:
         """Return a sink that takes events for this sink without waiting."""
         limits = self._capacity, self._patience, self._opening
-        return BufferedSink(sink, origin, limits, self._sinks, self._endings)
+        return ThreadedSink(sink, origin, limits, self._sinks, self._endings)
 
     def __iter__(self) -> Iterator[SinkLoad]:
         return iter([sink.load for sink in list(self._sinks)])
@@ -105,7 +104,7 @@ class _Call:
     call: Callable[[], None]
 
 
-class BufferedSink(EventSink):
+class ThreadedSink(BufferedSink):
     """A sink that buffers events, and a thread that makes all calls of the sink behind it."""
 
     name = "buffered"
@@ -115,7 +114,7 @@ class BufferedSink(EventSink):
         sink: EventSink,
         origin: str,
         limits: tuple[int, float, float],
-        register: list[BufferedSink],
+        register: list[ThreadedSink],
         endings: list[tuple[str, threading.Thread]],
     ) -> None:
         """Create without a thread; `limits` are those of `BufferedSinks`, in the same order."""
