@@ -30,7 +30,6 @@ FOUNDATION = {
     "yunikorn.containment",
     "yunikorn.errors",
     "yunikorn.clock",
-    "yunikorn.config_maps",
     "yunikorn.resources",
     "yunikorn.quantities",
     "yunikorn.text",
@@ -55,6 +54,7 @@ SHIM = FOUNDATION | {
     "yunikorn.states",
     "yunikorn.interface",
     "yunikorn.runtime",
+    KUBERNETES + "config_maps",
     KUBERNETES + "names",
     KUBERNETES + "objects",
 }
@@ -65,7 +65,6 @@ MAY_IMPORT = {
     "yunikorn.containment": set(),
     "yunikorn.errors": {"yunikorn.containment"},
     "yunikorn.clock": {"yunikorn.errors"},
-    "yunikorn.config_maps": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
     "yunikorn.background": {"yunikorn.containment", "yunikorn.errors"},
@@ -87,7 +86,7 @@ MAY_IMPORT = {
     "yunikorn.cli": {"yunikorn.build", "yunikorn.containment", "yunikorn.errors", "yunikorn.text"}
     | {"yunikorn.framework"},
     "yunikorn.__main__": {"yunikorn.cli"},
-    "yunikorn_commands": COMMANDS,
+    "yunikorn_commands": COMMANDS | {"yunikorn_kubernetes.config_maps"},
     "yunikorn_commands.commands": COMMANDS,
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
@@ -128,6 +127,7 @@ MAY_IMPORT = {
     "yunikorn_kubernetes": set(),
     KUBERNETES + "commands": COMMANDS
     | {"yunikorn_service", "yunikorn_service.commands", KUBERNETES + "shim"},
+    KUBERNETES + "config_maps": {"yunikorn.errors"},
     KUBERNETES + "names": set(),
     KUBERNETES + "objects": set(),
     KUBERNETES + "predicates": {"yunikorn.api", KUBERNETES + "names"},

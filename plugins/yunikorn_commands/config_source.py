@@ -16,7 +16,10 @@ import attrs
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import Listing, Mapping, Scalar, YamlNode, compose_all, quote
 from yunikorn.config.load import Outcome, check_config
-from yunikorn.config_maps import (
+from yunikorn.errors import ConfigError, Problem
+from yunikorn.framework.registry import Registry
+from yunikorn.text import listed, suggest
+from yunikorn_kubernetes.config_maps import (
     COMPRESSED,
     DEFAULT_GROUP,
     NAMES,
@@ -25,9 +28,6 @@ from yunikorn.config_maps import (
     Entry,
     merge,
 )
-from yunikorn.errors import ConfigError, Problem
-from yunikorn.framework.registry import Registry
-from yunikorn.text import listed, suggest
 
 MARK = "apiVersion"
 """Key of every Kubernetes object, and of no queues.yaml."""

@@ -1,7 +1,7 @@
 """Configuration of the shim and of the core, from the two ConfigMaps of Apache YuniKorn.
 
-Their entries are merged as `yunikorn.config_maps` describes. Of the queue configurations, the policy group
-chooses one; the core receives all other keys as they are.
+Their entries are merged as `yunikorn_kubernetes.config_maps` describes. Of the queue configurations, the
+policy group chooses one; the core receives all other keys as they are.
 
 An update is used completely or not at all: with any problem, the configuration in force stays.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from yunikorn.config_maps import CONFIGS, YAML, Entry, merge
 from yunikorn.errors import ConfigError, Problem, printable
 from yunikorn.text import suggest
+from yunikorn_kubernetes.config_maps import CONFIGS, YAML, Entry, merge
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_settings import (
     LONGEST,

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from yunikorn import config_maps
-from yunikorn.config_maps import Entry
 from yunikorn.errors import ConfigError, Problem
+from yunikorn_kubernetes import config_maps
+from yunikorn_kubernetes.config_maps import Entry
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 

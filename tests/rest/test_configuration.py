@@ -10,9 +10,9 @@ import yaml
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
+from tests.whole_readings import read_at_once
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.config_shapes import shape_of, to_yaml
 from yunikorn_rest.paced_work import PacedWork, WorkClock

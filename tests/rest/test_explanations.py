@@ -12,12 +12,12 @@ from tests.core.manual_workers import core_with_workers, registry_of
 from tests.core.reserving import big, cluster, reserved
 from tests.plugins.permit_kit import clear, holding
 from tests.rest.kit import Rest
+from tests.whole_readings import read_at_once
 from yunikorn.api import AdmissionPolicy, Application, AppSortPolicy, Ask, Predicate, SubmitPolicy, Wait
 from yunikorn.clock import SECOND
 from yunikorn.explain.grouped import KEYS, explain_in_groups
 from yunikorn.explain.node_fit import SCANNED
 from yunikorn.interface.explaining import explained_in_slices
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_rest.commands.explanation_text import explanation_lines
 
 _ = pytest.fixture(autouse=True)(clear)

@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from tests.rest.kit import Rest
+from tests.whole_readings import read_at_once
 from yunikorn.api import Predicate
 from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_rest.routes.plugin_route import read_plugins, shape_of
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.core.gangs import GangRM
 from tests.core.kit import RM
 from tests.rest.kit import Rest
+from tests.whole_readings import read_at_once
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_rest.endpoints import Site
 from yunikorn_rest.health_check import HealthBoard, check
 from yunikorn_rest.routes.all_routes import ENDPOINTS

@@ -16,13 +16,14 @@ from starlette.requests import Request
 
 from tests.core.kit import RM
 from tests.service.kit import CONFIG, PATIENCE, CollectingCallback, work
+from tests.whole_readings import read_at_once
 from yunikorn.clock import SystemClock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices, read_at_once
+from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import RequestRefused

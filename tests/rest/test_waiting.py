@@ -13,10 +13,10 @@ from tests.core.manual_workers import core_with_workers, registry_of
 from tests.core.test_scheduling_states import cluster
 from tests.plugins.permit_kit import Gate, clear
 from tests.rest.kit import Rest
+from tests.whole_readings import read_at_once
 from yunikorn.api import Ask, Node, Predicate
 from yunikorn.clock import SECOND
 from yunikorn.model.attempt_log import MOST
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_rest.metrics.core_figures import read_figures
 
 _ = pytest.fixture(autouse=True)(clear)

@@ -26,7 +26,6 @@ from typing import Any, Protocol, TypeVar
 import attrs
 
 from yunikorn.clock import MILLISECOND
-from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 
 T = TypeVar("T")
@@ -56,21 +55,6 @@ class CoreReader(Protocol):
     async def read(self, reading: Reading[T]) -> T:
         """Carry out a reading and return its result; raises the error of the reading."""
         ...
-
-
-def read_at_once(scheduler: Scheduler, reading: Reading[T]) -> T:
-    """Carry out a whole reading now, for a caller that owns the scheduler.
-
-    Raises `UsageError` if the reading waits for a receiver.
-    """
-    slices = reading(scheduler)
-    while True:
-        try:
-            if next(slices) is STALLED:
-                raise UsageError("the reading waits for a receiver of its parts, which it does not get here")
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 @attrs.define(eq=False)

@@ -19,10 +19,10 @@ import aiohttp
 import attrs
 import msgspec
 
-from yunikorn.config_maps import NAMES, YAML, merge
 from yunikorn.errors import ConfigError
 from yunikorn_kubernetes.admission.reviews import ALLOWED, Request, ReviewAnswer
 from yunikorn_kubernetes.api_server.api_connection import text_of
+from yunikorn_kubernetes.config_maps import NAMES, YAML, merge
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.shim_settings import OVER_TLS, read_settings

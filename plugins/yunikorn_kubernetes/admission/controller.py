@@ -14,7 +14,6 @@ import attrs
 
 from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock
-from yunikorn.config_maps import NAMES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.config_map_validation import RestScheduler, review_config_map
@@ -33,6 +32,7 @@ from yunikorn_kubernetes.api_server.api_resources import (
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
+from yunikorn_kubernetes.config_maps import NAMES
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.shim_settings import DNS_LABEL, ShimLogLevels, is_dns_label

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from yunikorn.config_maps import NAMES
+from yunikorn_kubernetes.config_maps import NAMES
 from yunikorn_kubernetes.shim_settings import is_dns_label
 
 MUTATIONS = "yunikorn-admission-controller-mutations"

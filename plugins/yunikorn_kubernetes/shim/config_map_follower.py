@@ -7,13 +7,13 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
 from yunikorn_kubernetes.api_server.access_reviews import all_at_once
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE, PodEvents, reference
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
+from yunikorn_kubernetes.config_maps import CONFIGS, NAMES
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_config_maps import CheckQueues, ClusterConfig, read_config
 from yunikorn_kubernetes.shim_settings import ShimLogLevels

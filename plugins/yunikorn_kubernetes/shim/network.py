@@ -12,7 +12,6 @@ import attrs
 
 from yunikorn.background import begin_shared
 from yunikorn.clock import SECOND, SystemClock
-from yunikorn.config_maps import CONFIGS
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.runtime.async_scheduler import AsyncScheduler
@@ -26,6 +25,7 @@ from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.config_maps import CONFIGS
 from yunikorn_kubernetes.shim.api_server_check import FirstContact
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark

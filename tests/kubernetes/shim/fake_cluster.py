@@ -17,12 +17,12 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from tests.whole_readings import read_at_once
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn.runtime.sliced_reads import read_at_once
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents

@@ -12,7 +12,7 @@ import pytest
 from tests.kubernetes.bodies import read
 from tests.kubernetes.cluster import Kubectl
 from tests.kubernetes.cluster.objects import daemon_set, node
-from yunikorn.config_maps import CONFIGS
+from yunikorn_kubernetes.config_maps import CONFIGS
 from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
 from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.translation.asks import pod_tags
