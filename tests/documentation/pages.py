@@ -30,6 +30,8 @@ PAGES = [
     CHECKOUT / "SECURITY.md",
     *sorted((CHECKOUT / "docs").rglob("*.md")),
     *sorted(CHECKOUT.glob("examples/*/README.md")),
+    *sorted(CHECKOUT.glob("plugins/*/README.md")),
+    *sorted(CHECKOUT.glob("policies/*/README.md")),
     CHECKOUT / "benchmarks" / "README.md",
 ]
 REMARKS = ("not run", "file", "with", "part of", "wrong", "exits", "runs until", "output of")
