@@ -16,7 +16,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PACKAGES = {
     "yunikorn-ageing": {("app-sort", "ageing")},
-    "yunikorn-data-zones": {("permit", "copy-slots")},
+    "yunikorn-data-zones": {("permit", "copy-slots"), ("predicate", "data-zones")},
     "yunikorn-decayed-share": {("queue-sort", "decayed-share")},
     "yunikorn-gpu-packing": {("node-sort", "gpu-packing")},
     "yunikorn-least-lost-work": {("preemption", "least-lost-work")},

@@ -146,6 +146,8 @@ class OpenDoors:
         try:
             async with _limited(limit, lambda: blocked(door, operation)):
                 yield
+        except _TookTooLong as error:
+            _log.error("%s %s: %s", operation, self._named(door), error)
         except contained() as error:
             _log.error("%s %s: %s", operation, self._named(door), describe_error(error))
 

@@ -46,7 +46,7 @@ class ServiceCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            text = "; ".join([error.format_message(), *map(printable, self.doors(ctx).problems)])
+            text = "; ".join([error.format_message().rstrip("."), *map(printable, self.doors(ctx).problems)])
             raise click.UsageError(text, ctx) from error
 
     def doors(self, ctx: click.Context) -> DoorOptions:
@@ -153,7 +153,7 @@ class DoorOptions:
             door = self.registry.make(DOOR, offer.name, given, comma_lists=True)
         except OptionError as error:
             raise UsageError(
-                "\n".join(f"{_flag(offer, path)}: {message}" for path, message in error.faults)
+                "\n".join(f"{_flag(offer, path.lstrip('.'))}: {message}" for path, message in error.faults)
             ) from error
         except PluginError as error:
             raise UsageError(str(error)) from error
