@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import configparser
+import io
+import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -171,6 +173,8 @@ TOKENS = ROOTS["yunikorn_rest"] / "commands" / "token.py"
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools"}
 LARGEST_FILE = 600
 LONGEST_FUNCTION = 80
+LARGEST_CORE = 30_000
+"""Lines of code of the core, without docstrings, comments and blank lines."""
 
 
 def files(root: Path) -> list[Path]:
@@ -469,6 +473,37 @@ def test_files_and_functions_stay_small(paths: list[Path]) -> None:
                 if length > LONGEST_FUNCTION:
                     large.append(f"{named(path)}:{node.lineno} {node.name} has {length} lines")
     assert large == []
+
+
+def lines_of_code(path: Path) -> int:
+    """Return the number of lines with code: docstrings of modules, classes and functions are not counted."""
+    described = {
+        line
+        for node in ast.walk(syntax_of(path))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if ast.get_docstring(node, clean=False) is not None
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    }
+    found = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+        if token.type not in NO_CODE
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    return len(found - described)
+
+
+NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    *(tokenize.ENCODING, tokenize.ENDMARKER),
+}
+"""Tokens without which a line has code."""
+
+
+@pytest.mark.slow
+def test_the_core_stays_small() -> None:
+    """What is no decision belongs to a package of `plugins/`; see docs/architecture.md."""
+    assert sum(map(lines_of_code, files(CORE))) <= LARGEST_CORE
 
 
 @by_folder
