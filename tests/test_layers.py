@@ -502,7 +502,7 @@ NO_CODE = {
 
 @pytest.mark.slow
 def test_the_core_stays_small() -> None:
-    """What is no decision belongs to a package of `plugins/`; see docs/architecture.md."""
+    """Code that decides nothing belongs to a package of `plugins/`; see docs/architecture.md."""
     assert sum(map(lines_of_code, files(CORE))) <= LARGEST_CORE
 
 
