@@ -54,7 +54,7 @@ PARTS = (
 def part_of(code: CodeType) -> str:
     """Return the purpose of a code object."""
     if (
-        code.co_name in ("resort", "_resort_queues", "_resort_applications")
+        code.co_name in ("reorder", "_resort_queues", "_resort_applications")
         and "cycle.py" in code.co_filename
     ):
         return PARTS[1][0]

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from yunikorn.errors import YunikornError
 from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_rest.answers import TEXT, Answer, RequestRefused, cross_origin, error, plain_error
-from yunikorn_rest.endpoints import Call, Endpoint, Site
+from yunikorn_rest.endpoints import Call, Endpoint, RestContext
 from yunikorn_rest.guards import unless_gone
 from yunikorn_rest.request_paths import SAFE, Spelling
 from yunikorn_rest.route_access import address_of
@@ -34,7 +34,7 @@ ErrorPage = Callable[[Request, Answer], Answer]
 
 
 def rest_app(
-    site: Site, endpoints: Iterable[Endpoint], error_page: ErrorPage = lambda _, answer: answer
+    context: RestContext, endpoints: Iterable[Endpoint], error_page: ErrorPage = lambda _, answer: answer
 ) -> ASGIApp:
     """Return the ASGI application with these endpoints."""
     by_path: dict[str, dict[str, Endpoint]] = {}
@@ -43,7 +43,7 @@ def rest_app(
         if endpoint.method in by_method:
             raise ValueError(f"two endpoints for {endpoint.method} {endpoint.path}")
         by_method[endpoint.method] = endpoint
-    paths = {path: _Path(site, by_method, error_page) for path, by_method in by_path.items()}
+    paths = {path: _Path(context, by_method, error_page) for path, by_method in by_path.items()}
     # A class instead of a function as endpoint gets the requests of all methods.
     routes = [Route(path, answering) for path, answering in paths.items()]
     router = Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path), error_page))
@@ -63,8 +63,10 @@ class _Entrance:
 class _Path:
     """The endpoints of one path."""
 
-    def __init__(self, site: Site, by_method: Mapping[str, Endpoint], error_page: ErrorPage) -> None:
-        self._site, self._by_method, self._error_page = site, by_method, error_page
+    def __init__(
+        self, context: RestContext, by_method: Mapping[str, Endpoint], error_page: ErrorPage
+    ) -> None:
+        self._context, self._by_method, self._error_page = context, by_method, error_page
         self._allowed = ", ".join(sorted({*by_method, "OPTIONS"}))
         # Pages of other origins may read, but not change anything.
         open_to_all = [one.method for one in by_method.values() if one.cross_origin and not one.changes]
@@ -80,7 +82,7 @@ class _Path:
         if endpoint.is_unlimited:
             await self._pass_on(endpoint, request, send)
             return
-        with self._site.places.taken(address_of(request)) as is_taken:
+        with self._context.places.taken(address_of(request)) as is_taken:
             if is_taken:
                 await self._pass_on(endpoint, request, send)
             else:
@@ -101,8 +103,8 @@ class _Path:
     async def _answer(self, endpoint: Endpoint, request: Request) -> Answer:
         headers = self._headers
         try:
-            caller = await self._site.gate.admit(request, endpoint.access)
-            answer = await endpoint.answer(Call(self._site, request, caller))
+            caller = await self._context.gate.admit(request, endpoint.access)
+            answer = await endpoint.answer(Call(self._context, request, caller))
         except RequestRefused as refused:
             return error(refused.status, refused.message, {**headers, **refused.headers})
         except CoreStopped:

@@ -14,8 +14,8 @@ from yunikorn.model.allocation import TerminationType
 from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.states import REJECTED, RUNNING, STARTING, compatible_state
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import COMPLETE, AnswerLists
 from yunikorn_rest.encoding import EncodedList
-from yunikorn_rest.gathering import COMPLETE, Gathering
 from yunikorn_rest.time_texts import rfc3339
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def in_steps(
 
 
 def read_application(
-    app: Application, at: PartitionScheduler, gathering: Gathering
+    app: Application, at: PartitionScheduler, gathering: AnswerLists
 ) -> Slices[shapes.Application]:
     """Read an application, with pauses if it has many asks or allocations.
 
@@ -75,7 +75,7 @@ def read_application(
 
 
 def _read_large(
-    app: Application, at: PartitionScheduler, gathering: Gathering, found: dict[str, Any]
+    app: Application, at: PartitionScheduler, gathering: AnswerLists, found: dict[str, Any]
 ) -> Slices[shapes.Application]:
     """Read an application with many asks or allocations; those that end meanwhile are left out.
 

@@ -15,10 +15,10 @@ from yunikorn.background import begin_shared
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.encoding import encoded
 from yunikorn_rest.event_streams import EventHub
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.guards import SharedPlaces
 from yunikorn_rest.health_check import HealthBoard
 from yunikorn_rest.loop_turns import LoopTurns
@@ -31,13 +31,13 @@ from yunikorn_service.log_levels import LogLevels
 
 if TYPE_CHECKING:
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics
-    from yunikorn_rest.operator_actions import Steering
+    from yunikorn_rest.operator_actions import OperatorChanges
 
 T = TypeVar("T")
 
 
 @attrs.frozen
-class Site:
+class RestContext:
     """Everything that the routes share."""
 
     core: CoreReader
@@ -51,7 +51,7 @@ class Site:
     """Streams of events, and the store that they read; None if no events are kept."""
     gate: AccessGate = attrs.field(factory=AccessGate)
     """Check of credentials; everything may be read and nothing changed by default."""
-    steering: Steering | None = None
+    steering: OperatorChanges | None = None
     """Core and audit log for the routes that change something; None if changes are off."""
     log_levels: LogLevels = attrs.field(factory=lambda: LogLevels(()))
     """Log levels of the process."""
@@ -63,15 +63,15 @@ class Site:
     """Seconds in which the body of a request must arrive."""
     history: SampledHistory = attrs.field(factory=SampledHistory)
     health: HealthBoard = attrs.field(
-        default=attrs.Factory(lambda site: HealthBoard(site.stopwatch), takes_self=True)
+        default=attrs.Factory(lambda context: HealthBoard(context.stopwatch), takes_self=True)
     )
     profiler: Profiler = attrs.field(
-        default=attrs.Factory(lambda site: Profiler(site.stopwatch), takes_self=True)
+        default=attrs.Factory(lambda context: Profiler(context.stopwatch), takes_self=True)
     )
     places: SharedPlaces = attrs.field(factory=lambda: SharedPlaces(PLACES))
     """Limits the number of requests in progress, apart from probes, metrics and streams."""
     turns: LoopTurns = attrs.field(
-        default=attrs.Factory(lambda site: LoopTurns(site.stopwatch), takes_self=True)
+        default=attrs.Factory(lambda context: LoopTurns(context.stopwatch), takes_self=True)
     )
     """Turns of the tasks that make answers in the event loop."""
     computing: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
@@ -102,7 +102,7 @@ READINGS = 32
 class Call:
     """A request, as an endpoint sees it."""
 
-    site: Site
+    context: RestContext
     request: Request
     caller: Caller = NOBODY
     """Client that makes the request."""
@@ -122,8 +122,8 @@ class Call:
 
     async def read(self, reading: Reading[T]) -> T:
         """Carry out a reading of the core."""
-        async with self.site.reading:
-            return await self.site.core.read(reading)
+        async with self.context.reading:
+            return await self.context.core.read(reading)
 
     async def apart(self, work: Callable[[], T]) -> T:
         """Return the result of some work, done in another thread when no other work is.
@@ -131,17 +131,17 @@ class Call:
         Threads of Python share one processor with the core, so that more of them only delay the core. Nothing
         stops a thread, so the work of a client that has gone still keeps others waiting.
         """
-        computing = self.site.computing
+        computing = self.context.computing
         await computing.acquire()
         working = begin_shared(asyncio.to_thread(work))
         working.add_done_callback(lambda _: computing.release())
         return await asyncio.shield(working)
 
-    async def gather(self, reading: Callable[[Scheduler, Gathering], Slices[T]]) -> tuple[T, Gathering]:
+    async def gather(self, reading: Callable[[Scheduler, AnswerLists], Slices[T]]) -> tuple[T, AnswerLists]:
         """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
-        gathering = Gathering(self.site.turns)
-        async with self.site.reading:
-            task = begin_shared(self.site.core.read(lambda core: reading(core, gathering)))
+        gathering = AnswerLists(self.context.turns)
+        async with self.context.reading:
+            task = begin_shared(self.context.core.read(lambda core: reading(core, gathering)))
             try:
                 return await gathering.encode(task), gathering
             finally:
@@ -154,20 +154,22 @@ class Call:
         """
         found = bytearray()
         try:
-            async with asyncio.timeout(self.site.patience):
+            async with asyncio.timeout(self.context.patience):
                 async for part in self.request.stream():
                     found += part
                     if len(found) > most:
                         raise RequestRefused(413, f"the body is larger than {most} bytes{remark}")
         except TimeoutError:
-            raise RequestRefused(408, f"the body has not arrived within {self.site.patience:g} s") from None
+            raise RequestRefused(
+                408, f"the body has not arrived within {self.context.patience:g} s"
+            ) from None
         except ClientDisconnect:
             raise RequestRefused(400, "the body is incomplete") from None
         return bytes(found)
 
     async def json(self, value: object, *, conditional: bool = True) -> Answer:
         """Return an answer with the JSON text of shapes."""
-        return Answer(pieces=await encoded(value, self.site.turns), conditional=conditional)
+        return Answer(pieces=await encoded(value, self.context.turns), conditional=conditional)
 
 
 Handler = Callable[[Call], Awaitable[Answer]]

@@ -18,9 +18,9 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import Slices
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import COUNT, Call, Query
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.request_paths import SAFE
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ def _id_of(token: str) -> str:
         raise RequestRefused(400, '"continue" is not a token of this server') from problem
 
 
-async def listed(call: Call, reading: Callable[[Scheduler, Gathering], Slices[str]]) -> Answer:
+async def listed(call: Call, reading: Callable[[Scheduler, AnswerLists], Slices[str]]) -> Answer:
     """Answer with the entries that a reading passes on.
 
     The reading returns the last id of its page if another page follows, else an empty text.

@@ -38,7 +38,7 @@ class Change:
 
 
 @attrs.define(eq=False)
-class Steering:
+class OperatorChanges:
     """Changes of one core."""
 
     core: Steerable

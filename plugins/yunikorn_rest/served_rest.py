@@ -17,10 +17,10 @@ from yunikorn.framework.registry import Registry
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.config_changes import ConfigChanges
-from yunikorn_rest.endpoints import Site
+from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub, StreamLimits
-from yunikorn_rest.operator_actions import Steering
+from yunikorn_rest.operator_actions import OperatorChanges
 from yunikorn_rest.rest_access import RestAccess
 from yunikorn_rest.rest_server import RestServer, ServerLimits
 from yunikorn_rest.rest_settings import RestSettings
@@ -66,7 +66,7 @@ class Rest:
         self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
         audit = self._access.audit
         self._unready: Callable[[], str] = lambda: ""
-        self._site = Site(
+        self._shared = RestContext(
             core,
             registry,
             stopwatch,
@@ -74,13 +74,13 @@ class Rest:
             events=self._events,
             gate=self._access.gate,
             log_levels=LogLevels(AREAS),
-            steering=None if audit is None else Steering(core, audit),
+            steering=None if audit is None else OperatorChanges(core, audit),
             core_alive=lambda: core.threaded.alive,
             unready=lambda: self._unready(),
         )
         self._tasks = BackgroundTasks(_log)
         web = pages(stopwatch)
-        self._app = rest_app(self._site, (*ENDPOINTS, *web.endpoints), web.error_page)
+        self._app = rest_app(self._shared, (*ENDPOINTS, *web.endpoints), web.error_page)
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
 
@@ -104,7 +104,7 @@ class Rest:
         limits = ServerLimits(connections=connection_limit())
         self._server = RestServer(self._app, listening, self._context, hosts, limits)
         await self._server.start()
-        self._tasks.begin(self._site.history.keep(self._site.core), "the history of samples")
+        self._tasks.begin(self._shared.history.keep(self._shared.core), "the history of samples")
         file = self._access.file
         if file is not None:
             changed = watch(lambda: [file], self._credentials_changed)
@@ -125,8 +125,8 @@ class Rest:
 
     def change_configurations(self, reloading: Reloading, source: Callable[[], str]) -> None:
         """Let operators change the configurations of the service; see `ConfigChanges`."""
-        if self._site.steering is not None:
-            self._site.steering.configuration = ConfigChanges(reloading, source)
+        if self._shared.steering is not None:
+            self._shared.steering.configuration = ConfigChanges(reloading, source)
 
     def ask_readiness(self, unready: Callable[[], str]) -> None:
         """Fail the readiness probe while `unready` returns a reason."""

@@ -42,7 +42,7 @@ def relative(*scores: dict[str, Any]) -> RM:
 def kept(rm: RM) -> dict[str, float]:
     """Return the scores of the nodes in the kept order."""
     at = rm.at_work()
-    at.orders.resort(at.partition.accounting)
+    at.orders.reorder(at.partition.accounting)
     ask_class = next(one for one in at.partition.ask_classes if one.waiting)
     order = at.orders.of(ask_class)
     return {node.id: order._positions[node.id].entry[0] for node in order}

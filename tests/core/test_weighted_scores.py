@@ -126,7 +126,7 @@ def make(*scores: dict[str, Any], **keys: Any) -> RM:
 def order_of(rm: RM, name: str = "") -> list[str]:
     """Return the nodes in the kept order that the only pending ask class uses."""
     at = rm.at_work()
-    at.orders.resort(at.partition.accounting)
+    at.orders.reorder(at.partition.accounting)
     ask_class = next(one for one in at.partition.ask_classes if one.node_order == name and one.waiting)
     return [node.id for node in at.orders.of(ask_class)]
 
@@ -522,7 +522,7 @@ class Story:
     def check(self) -> None:
         """Compare the order of every pending ask class with a plain one."""
         at = self.rm.at_work()
-        at.orders.resort(at.partition.accounting)
+        at.orders.reorder(at.partition.accounting)
         for ask_class in at.partition.ask_classes:
             if not ask_class.waiting:
                 continue

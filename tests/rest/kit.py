@@ -14,7 +14,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import STALLED, Reading
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.decision_store import DecisionStore
-from yunikorn_rest.endpoints import Site
+from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.profiler import Profiler
@@ -53,7 +53,7 @@ class Rest:
     ) -> None:
         self.store = store or EventStore("instance", decisions=DecisionStore())
         events = EventHub(self.store, lambda: 0)
-        self.site = Site(
+        self.context = RestContext(
             DirectCore(rm.scheduler),
             rm.scheduler.registry,
             lambda: 0,
@@ -61,7 +61,7 @@ class Rest:
             profiler=Profiler(stopwatch, second=0),
             unready=unready,
         )
-        self.app = rest_app(self.site, ENDPOINTS)
+        self.app = rest_app(self.context, ENDPOINTS)
 
     def request(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, content: bytes = b""

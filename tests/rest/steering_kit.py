@@ -16,7 +16,7 @@ from tests.core.kit import RM
 from tests.rest.kit import DirectCore, Rest
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.audit import Audit
-from yunikorn_rest.operator_actions import Steering
+from yunikorn_rest.operator_actions import OperatorChanges
 from yunikorn_rest.operator_credentials import hash_of, parse_credentials
 from yunikorn_rest.route_access import CERTIFICATE, AccessGate
 from yunikorn_rest.routes.all_routes import ENDPOINTS
@@ -36,7 +36,7 @@ class Steered(Rest):
     """REST interface with operators, on the scheduler of a test's resource manager."""
 
     def __init__(
-        self, rm: RM, audit_log: Path | None = None, *, reading_is_open: bool = True, **site: Any
+        self, rm: RM, audit_log: Path | None = None, *, reading_is_open: bool = True, **parts: Any
     ) -> None:
         super().__init__(rm)
         self.time = 0
@@ -45,9 +45,9 @@ class Steered(Rest):
         self.gate = AccessGate(
             parse_credentials(FILE), reading_is_open, self.audit, Throttle(lambda: self.time)
         )
-        steering = Steering(DirectCore(rm.scheduler), self.audit)
-        self.site = attrs.evolve(self.site, gate=self.gate, steering=steering, **site)
-        self.app = rest_app(self.site, ENDPOINTS)
+        steering = OperatorChanges(DirectCore(rm.scheduler), self.audit)
+        self.context = attrs.evolve(self.context, gate=self.gate, steering=steering, **parts)
+        self.app = rest_app(self.context, ENDPOINTS)
 
     def ask(
         self,

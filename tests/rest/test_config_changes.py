@@ -216,9 +216,9 @@ class OneGroup:
 
 def test_audit_log_names_the_policy_group_that_was_changed(tmp_path: Path) -> None:
     rest = Steered(RM(), tmp_path / "audit")
-    assert rest.site.steering is not None
-    steering = attrs.evolve(rest.site.steering, configuration=OneGroup())
-    rest.app = rest_app(attrs.evolve(rest.site, steering=steering), ENDPOINTS)
+    assert rest.context.steering is not None
+    steering = attrs.evolve(rest.context.steering, configuration=OneGroup())
+    rest.app = rest_app(attrs.evolve(rest.context, steering=steering), ENDPOINTS)
     assert rest.ask("PUT", "config", ADMIN, content=b"partitions: []").status_code == 200
     begun, done = entries(tmp_path / "audit")
     assert begun["target"] == {"policyGroup": "(default group)"}

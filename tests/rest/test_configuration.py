@@ -337,7 +337,7 @@ PROBLEMS = "partitions:\n" + "".join(f"- nam: x{number}\n" for number in range(5
 @pytest.mark.parametrize("text", [QUEUES, PROBLEMS, "a: [" + "1," * 2000 + "]"])
 def test_validation_without_credentials_has_a_limit_of_processor_time(text: str) -> None:
     rest = Rest(RM())
-    site = attrs.evolve(rest.site, open_work=PacedWork(clock=WorkTime(1.0).clock()))
+    site = attrs.evolve(rest.context, open_work=PacedWork(clock=WorkTime(1.0).clock()))
     rest.app = rest_app(site, ENDPOINTS)
     answer = rest.request("POST", "validate-conf", content=text.encode())
     assert answer.status_code == 413
@@ -348,7 +348,7 @@ def test_validation_without_credentials_has_a_limit_of_processor_time(text: str)
 
 def test_validations_without_credentials_have_a_share_of_a_processor() -> None:
     rest, time = Rest(RM()), WorkTime(0.01)
-    site = attrs.evolve(rest.site, open_work=PacedWork(share=0.25, burst=0.05, clock=time.clock()))
+    site = attrs.evolve(rest.context, open_work=PacedWork(share=0.25, burst=0.05, clock=time.clock()))
     rest.app = rest_app(site, ENDPOINTS)
     before = 0.0
     for _ in range(3):

@@ -31,7 +31,7 @@ _ = pytest.fixture(autouse=True)(clear)
 SOURCE = ("rm", "default")
 
 
-class Site:
+class RestContext:
     """A resource manager, and the routes over the decisions about its applications."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Site:
 
 
 def test_shape() -> None:
-    site = Site()
+    site = RestContext()
     site.rm.pass_time(1)
     site.rm.node(vcore=4)
     site.rm.app()
@@ -95,7 +95,7 @@ class Never(Predicate):
 
 
 def test_refused_requests_and_applications() -> None:
-    site = Site(
+    site = RestContext(
         configuration(queue("a", resources={"max": {"vcore": "2"}}), predicates=["never"]),
         with_plugins(predicates=[Never]),
     )
@@ -119,7 +119,7 @@ def test_refused_requests_and_applications() -> None:
 
 def test_preempted_for_whom() -> None:
     queues = [queue(name, resources={"guaranteed": {"vcore": "2"}}) for name in ("a", "b")]
-    site = Site(configuration(*queues))
+    site = RestContext(configuration(*queues))
     rm = site.rm
     rm.policy = PreemptionPolicy(allow_preempt_self=True, allow_preempt_other=True)
     rm.node("n1", vcore=4000)
@@ -146,7 +146,7 @@ def test_preempted_for_whom() -> None:
 
 
 def test_gang() -> None:
-    site = Site(kind=GangRM)
+    site = RestContext(kind=GangRM)
     rm = site.rm
     assert isinstance(rm, GangRM)
     rm.node(vcore=4)
@@ -170,7 +170,7 @@ def test_gang() -> None:
 
 
 def test_held_and_permitted_placements() -> None:
-    site = Site(configuration(queue("a"), permits=["gate"]), with_plugins(permit_policies=[Gate]))
+    site = RestContext(configuration(queue("a"), permits=["gate"]), with_plugins(permit_policies=[Gate]))
     Gate.answers["ask"] = Wait(5, "the disk is prepared")
     rm = site.rm
     rm.node(vcore=4)
@@ -185,7 +185,7 @@ def test_held_and_permitted_placements() -> None:
 
 
 def test_held_applications_and_failed_ones() -> None:
-    site = Site(configuration(queue("a", maxapplications=1)))
+    site = RestContext(configuration(queue("a", maxapplications=1)))
     rm = site.rm
     rm.node(vcore=4)
     for app in ("app", "second"):
@@ -200,8 +200,8 @@ def test_held_applications_and_failed_ones() -> None:
 
 
 def test_allocations_that_existed_before() -> None:
-    site = Site()
-    other = Site()
+    site = RestContext()
+    other = RestContext()
     other.rm.node(vcore=4)
     other.rm.app()
     other.rm.ask(vcore=1)
@@ -214,8 +214,8 @@ def test_allocations_that_existed_before() -> None:
 # -- filters -------------------------------------------------------------------------------------------
 
 
-def busy() -> Site:
-    site = Site(configuration(queue("a", queue("b"), queue("c")), queue("aa")))
+def busy() -> RestContext:
+    site = RestContext(configuration(queue("a", queue("b"), queue("c")), queue("aa")))
     for node in ("n1", "n2"):
         site.rm.node(node, vcore=20)
     for path in ("root.a.b", "root.a.c", "root.aa"):
@@ -264,11 +264,11 @@ def test_limit() -> None:
     ],
 )
 def test_errors(path: str, error: tuple[int, str]) -> None:
-    assert Site().rest.error(path) == error
+    assert RestContext().rest.error(path) == error
 
 
 def test_invalid_queue() -> None:
-    status, message = Site().rest.error("partition/default/decisions?queue=root.a%20b")
+    status, message = RestContext().rest.error("partition/default/decisions?queue=root.a%20b")
     assert (status, message[:18]) == (400, "invalid queue name")
 
 
@@ -278,7 +278,7 @@ def test_without_events_there_are_no_decisions() -> None:
 
 
 def test_partitions_and_resource_managers_are_told_apart() -> None:
-    site = Site(document(partition(queue("a")), partition(queue("a"), name="gpu")))
+    site = RestContext(document(partition(queue("a")), partition(queue("a"), name="gpu")))
     other = RM(configuration(), rm_id="other", scheduler=site.scheduler)
     for rm, name in ((site.rm, ""), (site.rm, "gpu"), (other, "")):
         rm.app(f"{rm.rm_id}-{name}", partition_name=name)

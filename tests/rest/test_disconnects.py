@@ -94,7 +94,7 @@ class Busy:
 
 
 def test_thousand_clients_that_ask_for_everything_and_leave(caplog: pytest.LogCaptureFixture) -> None:
-    core, site = Busy(), Rest(RM()).site
+    core, site = Busy(), Rest(RM()).context
 
     async def scenario() -> None:
         app = rest_app(attrs.evolve(site, core=core, places=SharedPlaces(2000)), ENDPOINTS)
@@ -119,7 +119,7 @@ def test_thousand_clients_that_ask_for_everything_and_leave(caplog: pytest.LogCa
 
 
 def test_few_explanations_leave_room_for_other_readings() -> None:
-    core, site = Busy(), Rest(RM()).site
+    core, site = Busy(), Rest(RM()).context
 
     async def scenario() -> None:
         app = rest_app(attrs.evolve(site, core=core), ENDPOINTS)
@@ -190,13 +190,13 @@ def test_work_of_a_client_that_leaves_keeps_others_waiting_until_it_ends() -> No
         end.wait()
 
     async def leave() -> None:
-        call = Call(Rest(RM()).site, Request({"type": "http"}))
+        call = Call(Rest(RM()).context, Request({"type": "http"}))
         gone = asyncio.create_task(call.apart(work))
         await asyncio.to_thread(begun.wait)
         gone.cancel()
         await asyncio.wait([gone])
         try:
-            assert call.site.computing.locked()
+            assert call.context.computing.locked()
         finally:
             end.set()
         async with asyncio.timeout(PATIENCE):

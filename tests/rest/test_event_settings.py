@@ -61,7 +61,7 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
-class Site:
+class RestContext:
     """Resource managers with settings, and the routes over their events."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Site:
 
 
 def test_problems_are_logged_once_and_the_registration_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
-    site = Site()
+    site = RestContext()
     with caplog.at_level(logging.WARNING):
         site.register(maxStreams="many", trackingEnabled="")
     (record,) = caplog.records
@@ -97,7 +97,7 @@ def test_problems_are_logged_once_and_the_registration_is_accepted(caplog: pytes
 
 
 def test_tracking_is_switched_off_and_on_again() -> None:
-    site = Site()
+    site = RestContext()
     site.register(trackingEnabled="false")
     site.submit("a")
     error = (500, "Event tracking is disabled")
@@ -114,7 +114,7 @@ def test_tracking_is_switched_off_and_on_again() -> None:
 def test_settings_are_changed_while_a_resource_manager_is_registered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    site = Site()
+    site = RestContext()
     site.register()
     site.submit("a")
     site.scheduler.change_settings("rm", {"event.trackingEnabled": "false"})
@@ -134,14 +134,14 @@ def test_settings_are_changed_while_a_resource_manager_is_registered(
 
 
 def test_tracking_concerns_one_resource_manager() -> None:
-    site = Site()
+    site = RestContext()
     site.register("quiet", trackingEnabled="false")
     site.submit("a")
     assert "a" in {one.get("objectID") for one in site.records()}
 
 
 def test_capacity_changes_while_the_service_runs() -> None:
-    site = Site()
+    site = RestContext()
     for number in range(0, 1500, 10):
         site.store.append(EventBatch([Event("NODE", str(number + at)) for at in range(10)]))
     assert site.store.bounds == (500, 1500)
@@ -162,10 +162,10 @@ def test_capacity_changes_while_the_service_runs() -> None:
 
 
 def test_largest_setting_of_several_resource_managers_applies() -> None:
-    site = Site()
+    site = RestContext()
     site.register("one", maxStreams=5, RESTResponseSize=7)
     site.register("two", maxStreams=9)
-    hub = site.rest.site.events
+    hub = site.rest.context.events
     assert hub is not None
     assert (hub.limits.streams, hub.limits.records) == (9, 7)
     site.scheduler.stop("two")
@@ -174,7 +174,7 @@ def test_largest_setting_of_several_resource_managers_applies() -> None:
 
 
 def test_size_of_an_answer_and_number_of_streams() -> None:
-    site = Site()
+    site = RestContext()
     site.register(RESTResponseSize=3, maxStreams=0)
     site.submit("a", "b")
     assert len(site.rest.json("events/batch?count=100")["EventRecords"]) == 3

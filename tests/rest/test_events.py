@@ -35,14 +35,14 @@ PATIENCE = 30.0
 FIRST = {"InstanceUUID": "uuid"}
 
 
-class Site:
+class RestContext:
     """The routes over a store that a test fills."""
 
     def __init__(self, capacity: int = 1000, **limits: int) -> None:
         self.store = EventStore("uuid", capacity)
         self.hub = EventHub(self.store, lambda: 5, StreamLimits(**limits))
         self.rest = Rest(RM())
-        self.app: ASGIApp = rest_app(attrs.evolve(self.rest.site, events=self.hub), ENDPOINTS)
+        self.app: ASGIApp = rest_app(attrs.evolve(self.rest.context, events=self.hub), ENDPOINTS)
         self.rest.app = self.app
 
     def add(self, *ids: int) -> None:
@@ -51,8 +51,8 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Site:
-    return Site()
+def site() -> RestContext:
+    return RestContext()
 
 
 def record(number: int) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_details_of_a_record() -> None:
     assert line_of(Event("PLUGIN", "p"), ("", "")) == line_of(Event("PLUGIN", "p"))
 
 
-def test_details_on_request(site: Site) -> None:
+def test_details_on_request(site: RestContext) -> None:
     event = Event("REQUEST", "ask", "app", reason="Unschedulable", application_id="app", queue="root.a")
     site.store.append(EventBatch([event], source=("rm", "default")))
     plain = {"type": 1, "objectID": "ask", "referenceID": "app", "resource": {}}
@@ -158,7 +158,7 @@ def test_every_type_change_and_detail_has_a_number() -> None:
     assert len(set(others.values())) == len(others)
 
 
-def test_an_application_that_starts_is_running_and_says_that_it_starts(site: Site) -> None:
+def test_an_application_that_starts_is_running_and_says_that_it_starts(site: RestContext) -> None:
     def record_of(detail: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(line_of(Event("APP", "app", change="SET", detail=detail)))
         return found
@@ -181,7 +181,7 @@ def test_message_is_cut_to_its_size_in_bytes(message: str, size: int) -> None:
 # -- batches -------------------------------------------------------------------------------------------
 
 
-def test_batch_has_the_ids_and_records_from_the_start_on(site: Site) -> None:
+def test_batch_has_the_ids_and_records_from_the_start_on(site: RestContext) -> None:
     assert site.rest.json("events/batch") == {**FIRST, "LowestID": 0, "HighestID": 0, "EventRecords": None}
     site.add(0, 1, 2)
     site.add(3)
@@ -195,7 +195,7 @@ def test_batch_has_the_ids_and_records_from_the_start_on(site: Site) -> None:
 
 
 def test_batch_after_the_oldest_events_were_forgotten() -> None:
-    site = Site(capacity=20)
+    site = RestContext(capacity=20)
     site.add(*range(7))
     for number in range(7, 25):
         site.add(number)
@@ -206,7 +206,7 @@ def test_batch_after_the_oldest_events_were_forgotten() -> None:
 
 
 def test_size_of_a_batch_is_limited_without_a_notice() -> None:
-    site = Site(capacity=5 * CHUNK, records=CHUNK + 5)
+    site = RestContext(capacity=5 * CHUNK, records=CHUNK + 5)
     site.add(*range(5 * CHUNK))
     for query in ("", "?count=1000000", "?start=3"):
         found = site.rest.json(f"events/batch{query}")["EventRecords"]
@@ -232,18 +232,18 @@ def test_size_of_a_batch_is_limited_without_a_notice() -> None:
         ("start=x&count=y", 'strconv.ParseUint: parsing "y": invalid syntax'),
     ],
 )
-def test_invalid_parameter(query: str, message: str, site: Site) -> None:
+def test_invalid_parameter(query: str, message: str, site: RestContext) -> None:
     assert site.rest.error(f"events/batch?{query}") == (400, message)
 
 
 def test_routes_without_a_store() -> None:
     rest = Rest(RM())
-    rest.app = rest_app(attrs.evolve(rest.site, events=None), ENDPOINTS)
+    rest.app = rest_app(attrs.evolve(rest.context, events=None), ENDPOINTS)
     for path in ("events/batch?count=x", "events/stream?count=x"):
         assert rest.error(path) == (500, "Event tracking is disabled")
 
 
-def test_batch_is_compressed_once(site: Site) -> None:
+def test_batch_is_compressed_once(site: RestContext) -> None:
     site.add(*range(100))
     answer = site.rest.get("events/batch", accept_encoding="gzip")
     assert answer.headers.get_list("content-encoding") == ["gzip"]
@@ -254,7 +254,7 @@ def test_events_of_a_scheduler() -> None:
     store = EventStore("uuid")
     rm = RM(scheduler=Scheduler(Registry.load(third_party=False), ManualClock(7), event_receiver=store))
     rest = Rest(rm)
-    rest.app = rest_app(attrs.evolve(rest.site, events=EventHub(store, lambda: 0)), ENDPOINTS)
+    rest.app = rest_app(attrs.evolve(rest.context, events=EventHub(store, lambda: 0)), ENDPOINTS)
     rm.node("n1", vcore=4)
     rm.app("app", user="ann")
     rm.ask("app", vcore=1)
@@ -329,7 +329,7 @@ class Client:
 Connect = Callable[..., Client]
 
 
-def with_clients(site: Site, scenario: Callable[[Connect], Awaitable[None]]) -> None:
+def with_clients(site: RestContext, scenario: Callable[[Connect], Awaitable[None]]) -> None:
     """Run a scenario with a function that opens streams; all are ended at the end, and leave nothing."""
 
     async def run() -> None:
@@ -351,7 +351,7 @@ def with_clients(site: Site, scenario: Callable[[Connect], Awaitable[None]]) -> 
     asyncio.run(run())
 
 
-def test_stream_begins_with_the_instance_and_continues_with_events(site: Site) -> None:
+def test_stream_begins_with_the_instance_and_continues_with_events(site: RestContext) -> None:
     async def scenario(connect: Connect) -> None:
         site.add(0, 1, 2)
         fresh, history, all_held = (
@@ -377,7 +377,7 @@ def test_stream_begins_with_the_instance_and_continues_with_events(site: Site) -
 
 def test_history_beyond_the_store_is_all_that_it_has() -> None:
     # YuniKorn 1.9 sends no history in this case.
-    site = Site(capacity=3)
+    site = RestContext(capacity=3)
     site.add(*range(4))
     site.add(4)
 
@@ -388,7 +388,7 @@ def test_history_beyond_the_store_is_all_that_it_has() -> None:
 
 
 def test_events_of_another_thread_arrive_once_and_in_order() -> None:
-    site, number = Site(capacity=10_000), 3 * LARGE
+    site, number = RestContext(capacity=10_000), 3 * LARGE
 
     def work() -> None:
         for first in range(0, LARGE, 5):
@@ -408,7 +408,7 @@ def test_events_of_another_thread_arrive_once_and_in_order() -> None:
 
 
 def test_streams_are_limited_in_total_and_for_each_address() -> None:
-    site = Site(streams=5, per_host=2)
+    site = RestContext(streams=5, per_host=2)
 
     async def refused(client: Client) -> bool:
         await client.task
@@ -438,13 +438,13 @@ def test_streams_are_limited_in_total_and_for_each_address() -> None:
     with_clients(site, scenario)
 
 
-def test_invalid_count_of_a_stream(site: Site) -> None:
+def test_invalid_count_of_a_stream(site: RestContext) -> None:
     assert site.rest.error("events/stream?count=x") == (400, 'strconv.ParseUint: parsing "x": invalid syntax')
     assert site.hub.streams == []
 
 
 def test_reader_that_is_too_slow_is_told_what_it_missed() -> None:
-    site = Site(capacity=50)
+    site = RestContext(capacity=50)
 
     async def scenario(connect: Connect) -> None:
         site.add(*range(3))
@@ -471,7 +471,7 @@ def test_reader_that_is_too_slow_is_told_what_it_missed() -> None:
 
 
 def test_thousand_streams_share_one_store() -> None:
-    site, every = Site(streams=1000, per_host=1000), [record(number) for number in range(50)]
+    site, every = RestContext(streams=1000, per_host=1000), [record(number) for number in range(50)]
 
     async def scenario(connect: Connect) -> None:
         clients = [connect("events/stream?count=50", slow=number % 2 == 1) for number in range(1000)]
@@ -488,7 +488,7 @@ def test_thousand_streams_share_one_store() -> None:
     with_clients(site, scenario)
 
 
-def test_encoded_events_are_kept_within_bounds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoded_events_are_kept_within_bounds(site: RestContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_streams, "CHUNKS", 3)
     for number in range(20):
         site.add(number)
@@ -496,7 +496,7 @@ def test_encoded_events_are_kept_within_bounds(site: Site, monkeypatch: pytest.M
     assert len(site.hub._chunks) == 3
 
 
-def test_streams_end_with_a_record_when_the_service_stops(site: Site) -> None:
+def test_streams_end_with_a_record_when_the_service_stops(site: RestContext) -> None:
     async def scenario(connect: Connect) -> None:
         clients = [connect(), connect(accept="text/event-stream")]
         assert await clients[0].lines(1) == [FIRST]
@@ -510,7 +510,7 @@ def test_streams_end_with_a_record_when_the_service_stops(site: Site) -> None:
     with_clients(site, scenario)
 
 
-def test_core_does_not_notice_that_the_event_loop_has_ended(site: Site) -> None:
+def test_core_does_not_notice_that_the_event_loop_has_ended(site: RestContext) -> None:
     async def forget() -> None:
         site.hub.open("host", 0)
 
@@ -530,7 +530,7 @@ def message(number: int) -> list[str]:
 BEGIN = ["retry: 3000", "event: instance", 'data: {"InstanceUUID":"uuid"}', ""]
 
 
-def test_browser_receives_messages_with_ids(site: Site) -> None:
+def test_browser_receives_messages_with_ids(site: RestContext) -> None:
     async def scenario(connect: Connect) -> None:
         site.add(0, 1)
         client = connect("events/stream?count=1", accept="text/event-stream")
@@ -559,7 +559,7 @@ def test_browser_receives_messages_with_ids(site: Site) -> None:
     ],
 )
 def test_browser_that_reconnects_continues(seen: str, expected: Iterable[str]) -> None:
-    site = Site(capacity=3)
+    site = RestContext(capacity=3)
     site.add(0, 1)
     site.add(2, 3, 4)
 
@@ -571,7 +571,9 @@ def test_browser_that_reconnects_continues(seen: str, expected: Iterable[str]) -
     with_clients(site, scenario)
 
 
-def test_browser_receives_comments_while_nothing_happens(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_browser_receives_comments_while_nothing_happens(
+    site: RestContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(event_streams, "HEARTBEAT", 0.001)
 
     async def scenario(connect: Connect) -> None:

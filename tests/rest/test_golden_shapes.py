@@ -366,7 +366,7 @@ def answers(name: str) -> Iterator[tuple[str, str, Any]]:
     store = EventStore("instance")
     rm, app, node = CLUSTERS[name](store)
     rest = Rest(rm, store)
-    rest.site.history.add(HistorySample(START, 3, 2))
+    rest.context.history.add(HistorySample(START, 3, 2))
     user, group = rm.find_app(app).user, "dev" if name == "busy" else ""
     names = {"partition": "default", "queue": "root.a", "application": app, "node": node, "user": user}
     for path, kind in ROUTES.items():

@@ -9,8 +9,8 @@ import pytest
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
 from yunikorn.runtime.sliced_reads import STALLED
-from yunikorn_rest import application_reader, gathering, shapes
-from yunikorn_rest.gathering import Gathering
+from yunikorn_rest import answer_lists, application_reader, shapes
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.loop_turns import LoopTurns
 
 PATHS = (
@@ -40,7 +40,7 @@ def test_answer_is_the_same(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest(cluster())
     whole = rest.get(path)
     monkeypatch.setattr(application_reader, "LARGE", 5)
-    monkeypatch.setattr(gathering, "MOST", 3)
+    monkeypatch.setattr(answer_lists, "MOST", 3)
     apart = rest.get(path)
     assert apart.content == whole.content
     assert apart.headers["etag"] == whole.headers["etag"]
@@ -59,7 +59,7 @@ def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: p
     rm = cluster()
 
     async def scenario() -> shapes.Application:
-        parts = Gathering(LoopTurns(lambda: 0))
+        parts = AnswerLists(LoopTurns(lambda: 0))
         at = rm.at_work()
 
         async def read() -> shapes.Application:
@@ -89,10 +89,10 @@ def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: p
 
 
 def test_heavy_parts_wait_for_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "HEAVIEST", 10)
+    monkeypatch.setattr(answer_lists, "HEAVIEST", 10)
 
     async def scenario() -> None:
-        parts = Gathering(LoopTurns(lambda: 0))
+        parts = AnswerLists(LoopTurns(lambda: 0))
         assert [next(parts.put(shapes.Bucket(), weight=4)) for _ in range(2)] == [None, None]
         third = parts.put(shapes.Bucket(), weight=4)
         assert [next(third), next(third)] == [STALLED, STALLED]

@@ -202,7 +202,7 @@ def test_one_profile_at_a_time_which_ends_with_its_client() -> None:
 
 
 def test_a_second_profile_is_refused(rest: Rest) -> None:
-    rest.site.profiler.busy = True
+    rest.context.profiler.busy = True
     answer = rest.get("/debug/pprof/profile")
     assert (answer.status_code, answer.text) == (
         503,

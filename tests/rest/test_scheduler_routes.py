@@ -15,7 +15,7 @@ from tests.rest.kit import Rest
 from tests.whole_readings import read_at_once
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
-from yunikorn_rest.endpoints import Site
+from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.health_check import HealthBoard, check
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_rest.sampled_history import KEPT, HistorySample, SampledHistory, take_sample
@@ -155,7 +155,7 @@ def test_history() -> None:
     rm.schedule()
     rest = Rest(rm)
     assert rest.json("history/apps") == rest.json("history/containers") == []
-    rest.site.history.add(read_at_once(rm.scheduler, take_sample))
+    rest.context.history.add(read_at_once(rm.scheduler, take_sample))
     assert rest.json("history/apps") == [{"timestamp": 60 * SECOND, "totalApplications": "1"}]
     assert rest.json("history/containers") == [{"timestamp": 60 * SECOND, "totalContainers": "3"}]
 
@@ -167,7 +167,7 @@ def test_history_counts_starting_applications_as_running() -> None:
     rm.ask(vcore=1)
     rm.schedule()
     rest = Rest(rm)
-    rest.site.history.add(read_at_once(rm.scheduler, take_sample))
+    rest.context.history.add(read_at_once(rm.scheduler, take_sample))
     assert rest.json("partition/default/application/app")["designState"] == "Starting"
     assert rest.json("history/apps")[0]["totalApplications"] == "1"
 
@@ -183,13 +183,13 @@ def test_history_has_the_samples_of_a_day() -> None:
 def test_samples_are_taken_at_intervals() -> None:
     rest = Rest(RM())
 
-    async def keep(site: Site) -> None:
+    async def keep(site: RestContext) -> None:
         task = asyncio.create_task(site.history.keep(site.core, 0.001))
         while len(site.history.samples) < 3:
             await asyncio.sleep(0.001)
         task.cancel()
 
-    asyncio.run(keep(rest.site))
+    asyncio.run(keep(rest.context))
 
 
 # -- probes ----------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_state_dump() -> None:
     rm.schedule()
     rm.app("lost", "root.none")
     rest = Rest(rm)
-    rest.site.history.add(read_at_once(rm.scheduler, take_sample))
+    rest.context.history.add(read_at_once(rm.scheduler, take_sample))
     redirected = rest.get("fullstatedump?x=1")
     assert (redirected.status_code, redirected.headers["location"]) == (301, "/debug/fullstatedump?x=1")
     dump = rest.json("/debug/fullstatedump")
@@ -293,7 +293,7 @@ def test_answers_agree_with_the_openapi_document() -> None:
     rm.ask("app", "large", vcore=9)
     rm.schedule()
     rest = Rest(rm)
-    rest.site.history.add(read_at_once(rm.scheduler, take_sample))
+    rest.context.history.add(read_at_once(rm.scheduler, take_sample))
     document = rest.json("openapi.json")
     values = {"partition": "default", "queue": "root.a", "application": "app", "node": "n1", "user": "user"}
     checked = 0

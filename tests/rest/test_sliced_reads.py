@@ -26,9 +26,9 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import MOST, AnswerLists
 from yunikorn_rest.answers import RequestRefused
-from yunikorn_rest.endpoints import Call, Site
-from yunikorn_rest.gathering import MOST, Gathering
+from yunikorn_rest.endpoints import Call, RestContext
 from yunikorn_rest.lists import Page
 from yunikorn_rest.lookup import find_partition
 from yunikorn_rest.node_reader import read_node
@@ -186,7 +186,7 @@ def test_a_reading_at_once_cannot_wait_for_a_receiver() -> None:
 def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> None:
     most = 0
 
-    def reading(_: Scheduler, gathering: Gathering) -> Slices[str]:
+    def reading(_: Scheduler, gathering: AnswerLists) -> Slices[str]:
         nonlocal most
         for number in range(1000):
             yield from gathering.put(shapes.Bucket(bucket_name=str(number)), f"list {number % 2}")
@@ -196,7 +196,7 @@ def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> No
     async def gather() -> None:
         core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
         async with core:
-            site = Site(core, registry, stopwatch)
+            site = RestContext(core, registry, stopwatch)
             result, gathering = await Call(site, Request({"type": "http"})).gather(reading)
         assert result == "result"
         for number in range(2):
@@ -213,14 +213,14 @@ def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> No
 
 
 def test_an_abandoned_answer_ends_its_reading(registry: Registry) -> None:
-    def reading(_: Scheduler, gathering: Gathering) -> Slices[str]:
+    def reading(_: Scheduler, gathering: AnswerLists) -> Slices[str]:
         while True:
             yield from gathering.put(shapes.Bucket())
 
     async def abandon() -> None:
         core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
         async with core:
-            call = Call(Site(core, registry, stopwatch), Request({"type": "http"}))
+            call = Call(RestContext(core, registry, stopwatch), Request({"type": "http"}))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(call.gather(reading), 0.05)
             await core.read(lambda _: numbers(3, []))

@@ -413,7 +413,7 @@ def test_description_names_the_credentials_of_each_route(rm: RM) -> None:
 
 def test_a_change_whose_request_ends_early_is_audited_completely(rm: RM, tmp_path: Path) -> None:
     rest = Steered(rm, tmp_path / "audit")
-    steering = rest.site.steering
+    steering = rest.context.steering
     assert steering is not None
 
     async def scenario() -> None:

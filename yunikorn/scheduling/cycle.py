@@ -47,7 +47,7 @@ class Cycle:
         self._requests = partition.changes.requests
         self._orders = orders
         self.allocator = Allocator(partition)
-        self.reservations = Reservations(partition, orders, self.allocator, self.foremost, self.resort)
+        self.reservations = Reservations(partition, orders, self.allocator, self.foremost, self.reorder)
         self._excluding: dict[Queue, None] = {}
         """Leaf queues whose policy may exclude applications (an ordered set)."""
         self.unschedulable_queue = UnschedulableQueue(
@@ -58,7 +58,7 @@ class Cycle:
         self.replacement = Replacement(partition, orders, self.unschedulable_queue)
         self.atomic = AtomicGangs(partition, orders, self.allocator, self.unschedulable_queue)
         self.backoff = AppBackoff(partition)
-        partition.changes.readers.members_left.append(self.resort)
+        partition.changes.readers.members_left.append(self.reorder)
         self._stop_starts = 0
         """Value of `ClusterSize.stop_starts` that this cycle has applied."""
         self._stopped = False
@@ -72,7 +72,7 @@ class Cycle:
         if self._stopped:
             return None
         if accounting.changed_nodes:
-            self._orders.resort(accounting)
+            self._orders.reorder(accounting)
             if self.unschedulable_queue.by_due:
                 self.unschedulable_queue.activate_due()
             if node_reservations.lost or node_reservations.changed_hosts:
@@ -164,7 +164,7 @@ class Cycle:
             if not leaf.policy_excluded:
                 del self._excluding[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
-                self.resort(leaf)
+                self.reorder(leaf)
         if self.reservations.due:
             return True
         # Not by the bits of root alone: a look at silenced queues leaves theirs in the queues above, and sets
@@ -182,7 +182,7 @@ class Cycle:
                 or order.time_dependent
                 or (dirty and (len(dirty) > 1 or not order.renew(sorted_members, dirty)))
             ):
-                self.resort(queue)
+                self.reorder(queue)
             sort_keys = sorted_members.blocks[0].entries
             found: Any = sort_keys[0][-1] if sort_keys else None
             member: QueueMember | None = found
@@ -206,7 +206,7 @@ class Cycle:
                 or queue.sorted_members.version != queue.cluster.version
                 or queue.order.time_dependent
             ):
-                self.resort(queue)
+                self.reorder(queue)
             member = queue.sorted_members.first(following)
             if member is None:
                 # A dead end: the requests that the bits of the queue stood for are gone.
@@ -220,7 +220,7 @@ class Cycle:
             queue = member
         return None
 
-    def resort(self, queue: Queue) -> None:
+    def reorder(self, queue: Queue) -> None:
         """Bring the order of a queue's members up to date with all changes since the last call."""
         order: MemberOrder = queue.order
         sorted_members, dirty = queue.sorted_members, queue.dirty

@@ -55,14 +55,14 @@ class MeasuredCycle(Cycle):
     measurements: Measurements
     """Set by `make_cycle`."""
 
-    def resort(self, queue: Queue) -> None:
-        """As `Cycle.resort`."""
+    def reorder(self, queue: Queue) -> None:
+        """As `Cycle.reorder`."""
         measurements = self.measurements
         if not measurements.sampling:
-            Cycle.resort(self, queue)
+            Cycle.reorder(self, queue)
             return
         start = measurements.stopwatch()
-        Cycle.resort(self, queue)
+        Cycle.reorder(self, queue)
         durations = measurements.durations
         histogram = durations.app_sort if queue.is_leaf else durations.queue_sort
         histogram.observe(measurements.stopwatch() - start)

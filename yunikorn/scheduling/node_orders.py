@@ -148,7 +148,7 @@ class NodeOrders:
             order.reposition()
         return order
 
-    def resort(self, accounting: AllocationAccounting) -> None:
+    def reorder(self, accounting: AllocationAccounting) -> None:
         """Apply the changes of nodes to all orders, and mark ask classes schedulable that have room again."""
         only, changed = self._quick, accounting.changed_nodes
         if only is not None and len(changed) == 1 and len(self._orders) == 1:

@@ -10,10 +10,10 @@ from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import APPLICATION, REJECTED, compatible_state
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.application_reader import is_waiting, read_application
 from yunikorn_rest.endpoints import Call, Query, Route
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import (
     check_queue_name,
@@ -84,7 +84,7 @@ def put_applications(
     chosen: Iterable[Application],
     is_known: Wanted,
     at: PartitionScheduler,
-    gathering: Gathering,
+    gathering: AnswerLists,
     into: str = "",
 ) -> Slices[None]:
     """Pass applications of a partition on; those that are no longer known are left out."""
@@ -104,7 +104,7 @@ def _read_list(
     known: Mapping[str, Application] | None,
     wanted: Wanted,
     at: PartitionScheduler,
-    gathering: Gathering,
+    gathering: AnswerLists,
 ) -> Slices[str]:
     """Pass the wanted applications of a page on; those that are no longer known are left out.
 
@@ -134,7 +134,7 @@ async def by_state(call: Call) -> Answer:
         # Ended applications keep the names of removed queues, and a queue may be removed between two pages.
         await refuse_unknown_queue(call, name, queue)
 
-    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+    def read(scheduler: Scheduler, gathering: AnswerLists) -> Slices[str]:
         _, at = find_partition(scheduler, name)
         if kind not in (ACTIVE, COMPLETED, REJECTION):
             raise RequestRefused(
@@ -159,7 +159,7 @@ async def _of_queue(call: Call) -> Answer:
     kind = call.request.path_params.get("state")
     filters = _filters(call)
 
-    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+    def read(scheduler: Scheduler, gathering: AnswerLists) -> Slices[str]:
         if kind is None:
             check_queue_name(path)
         _, at = find_partition(scheduler, name)

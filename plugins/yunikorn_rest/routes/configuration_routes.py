@@ -61,15 +61,15 @@ async def configuration(call: Call) -> Answer:
 )
 async def validate(call: Call) -> Answer:
     """Validate a configuration, whose text is the body of the request."""
-    site, registry = call.site, call.site.registry
+    context, registry = call.context, call.context.registry
     if call.caller.credential is not None:
         text = await call.body(LARGEST)
-        async with site.validating:
+        async with context.validating:
             found = await asyncio.to_thread(validation_of, text, registry)
     else:
-        with site.open_work.place(call.caller.address):
+        with context.open_work.place(call.caller.address):
             text = await call.body(LARGEST_UNKNOWN, LARGER)
-            work = site.open_work.run(lambda pace: validation_of(text, registry, pace))
+            work = context.open_work.run(lambda pace: validation_of(text, registry, pace))
             if (found_in_time := await unless_gone(call.request.receive, work)) is None:
                 raise RequestRefused(400, "the client has gone")
             found = found_in_time

@@ -63,7 +63,7 @@ async def decisions(call: Call) -> Answer:
         return rm_id, at.partition.config_name
 
     source = await call.read(find)
-    events = call.site.events
+    events = call.context.events
     store = None if events is None or not events.store.is_tracking else events.store.decisions
     if store is None:
         raise RequestRefused(500, DISABLED)
@@ -77,7 +77,7 @@ async def decisions(call: Call) -> Answer:
 async def _found(call: Call, store: DecisionStore, wish: Wish, limit: int) -> list[Decision]:
     """Return up to `limit` wanted decisions; other requests are served meanwhile."""
     found: list[Decision] = []
-    turns = call.site.turns
+    turns = call.context.turns
     until = turns.begin()
     for one in store.search(wish):
         if one is not None:
@@ -90,7 +90,7 @@ async def _found(call: Call, store: DecisionStore, wish: Wish, limit: int) -> li
 
 
 async def _records(call: Call, found: list[Decision]) -> list[DecisionRecord]:
-    turns, records = call.site.turns, []
+    turns, records = call.context.turns, []
     until = turns.begin()
     for one in found:
         records.append(_record(one))

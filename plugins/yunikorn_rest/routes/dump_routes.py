@@ -16,13 +16,13 @@ from yunikorn.model.application import Application
 from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import TEXT, Answer
 from yunikorn_rest.app import redirect
 from yunikorn_rest.config_shapes import Configuration
 from yunikorn_rest.encoding import EncodedList
 from yunikorn_rest.endpoints import Call, Route
 from yunikorn_rest.fields import NONE, always, optional
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.partition_reader import active_applications_of, read_partition, read_rules
 from yunikorn_rest.queue_reader import read_tree
 from yunikorn_rest.routes.application_routes import is_active, put_applications
@@ -84,7 +84,7 @@ APPLICATIONS = "applications"
 """Name of the gathered list of applications."""
 
 
-def read_state(scheduler: Scheduler, gathering: Gathering) -> Slices[StateDump]:
+def read_state(scheduler: Scheduler, gathering: AnswerLists) -> Slices[StateDump]:
     """Read everything; each object is of one moment. Applications and nodes are passed on."""
     partitions, queues, rules = [], [], []
     clusters = yield from read_clusters(scheduler)
@@ -108,7 +108,7 @@ def read_state(scheduler: Scheduler, gathering: Gathering) -> Slices[StateDump]:
 
 def event_streams(call: Call) -> tuple[OpenEventStream, ...]:
     """Return the streams of events in progress, oldest first."""
-    streams = () if call.site.events is None else call.site.events.streams
+    streams = () if call.context.events is None else call.context.events.streams
     return tuple(OpenEventStream(host=one.host, created=rfc3339(one.created)) for one in streams)
 
 
@@ -123,7 +123,7 @@ def _list_of_nodes(rm_id: str, name: str) -> str:
 @Route("/debug/fullstatedump", StateDump)
 async def full_state(call: Call) -> Answer:
     """The whole state of the scheduler."""
-    async with call.site.dumping:
+    async with call.context.dumping:
         found, gathering = await call.gather(read_state)
         whole = attrs.evolve(
             found,

@@ -21,7 +21,7 @@ LARGEST = 2**64
 
 
 def _hub(call: Call) -> EventHub:
-    events = call.site.events
+    events = call.context.events
     if events is None or not events.store.is_tracking:
         raise RequestRefused(500, DISABLED)
     return events

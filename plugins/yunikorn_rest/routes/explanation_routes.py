@@ -41,7 +41,7 @@ async def _explanation(call: Call) -> Answer:
         app = find_application(at, app_id, None if path is None else find_queue(at, path))
         return (yield from read_explanation(scheduler, at, app, limit))
 
-    async with call.site.explaining:
+    async with call.context.explaining:
         found = await call.read(read)
     return await call.json(found, conditional=False)
 

@@ -16,7 +16,7 @@ async def metrics(call: Call) -> Answer:
 
     The answer is compressed like any other, and so only once.
     """
-    source = call.site.metrics
+    source = call.context.metrics
     if source is None:
         raise RequestRefused(404, OFF)
     status = 500

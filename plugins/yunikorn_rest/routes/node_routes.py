@@ -9,9 +9,9 @@ from yunikorn.model.node import Node
 from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import Call, Query, Route
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import find_partition, known_state
 from yunikorn_rest.node_reader import read_node, read_utilization
@@ -32,7 +32,7 @@ async def nodes(call: Call) -> Answer:
     name, page = call.text("partition"), Page.of(call)
     state = known_state(call.query("state"), STATES)
 
-    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+    def read(scheduler: Scheduler, gathering: AnswerLists) -> Slices[str]:
         known = find_partition(scheduler, name)[1].partition.nodes
         chosen, last = yield from page.select(
             list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
@@ -44,7 +44,7 @@ async def nodes(call: Call) -> Answer:
 
 
 def put_nodes(
-    chosen: Iterable[Node], known: Mapping[str, Node], gathering: Gathering, into: str = ""
+    chosen: Iterable[Node], known: Mapping[str, Node], gathering: AnswerLists, into: str = ""
 ) -> Slices[None]:
     """Pass nodes on; those that are no longer `known` are left out."""
     for one in chosen:

@@ -18,7 +18,7 @@ from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import Call, Endpoint, Route
 from yunikorn_rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn_rest.node_reader import drained_by
-from yunikorn_rest.operator_actions import Change, Steering
+from yunikorn_rest.operator_actions import Change, OperatorChanges
 from yunikorn_rest.route_access import OFF, Caller, RouteAccess
 from yunikorn_rest.routes.partition_routes import PARTITION, QUEUE
 
@@ -30,11 +30,11 @@ ERRORS = (400, 404, 408, 409, 413)
 """Statuses of errors of changes."""
 
 
-def steering_of(call: Call) -> Steering:
+def steering_of(call: Call) -> OperatorChanges:
     """Return the access to the core for changes; raises `RequestRefused` if changes are off."""
-    if call.site.steering is None:
+    if call.context.steering is None:
         raise RequestRefused(403, OFF)
-    return call.site.steering
+    return call.context.steering
 
 
 async def json_body(call: Call, known: Collection[str]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ async def plugins(call: Call) -> Answer:
 
 async def installed_plugins(call: Call) -> Plugins:
     """Return the installed plugins, their uses and their faults."""
-    registry, metrics = call.site.registry, call.site.metrics
+    registry, metrics = call.context.registry, call.context.metrics
     calls = () if metrics is None else metrics.uses()
 
     def read(scheduler: Scheduler) -> Generator[None, None, Installed]:

@@ -74,7 +74,7 @@ async def profile(call: Call) -> Answer:
     seconds = unsigned(given, "seconds") if given else DEFAULT_SECONDS
     if seconds > MOST_SECONDS:
         raise RequestRefused(400, f'{seconds} is not a valid value for "seconds": at most {MOST_SECONDS}')
-    profiler = call.site.profiler
+    profiler = call.context.profiler
     if profiler.busy:
         headers = {**FOR_PPROF, "retry-after": str(MOST_SECONDS)}
         return plain_error(503, "a profile is being taken; there can be one at a time", headers)

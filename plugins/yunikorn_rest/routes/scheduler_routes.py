@@ -24,8 +24,8 @@ async def health(call: Call) -> Answer:
 
 async def latest_health(call: Call) -> shapes.Health:
     """Return the latest health check, at most half a minute old."""
-    board = call.site.health
-    async with call.site.checking:
+    board = call.context.health
+    async with call.context.checking:
         return board.latest or board.post(await call.read(check))
 
 
@@ -33,7 +33,7 @@ def app_history(call: Call) -> list[shapes.AppHistory]:
     """Return the history of running applications."""
     return [
         shapes.AppHistory(timestamp=one.time, total_applications=str(one.applications))
-        for one in call.site.history.samples
+        for one in call.context.history.samples
     ]
 
 
@@ -41,7 +41,7 @@ def container_history(call: Call) -> list[shapes.ContainerHistory]:
     """Return the history of allocations."""
     return [
         shapes.ContainerHistory(timestamp=one.time, total_containers=str(one.containers))
-        for one in call.site.history.samples
+        for one in call.context.history.samples
     ]
 
 
@@ -68,7 +68,7 @@ async def live(call: Call) -> Answer:
 
     It fails after the core has stopped, when only a restart helps.
     """
-    if not call.site.core_alive():
+    if not call.context.core_alive():
         raise RequestRefused(503, "the core has stopped")
     return _plain("ok\n")
 
@@ -79,11 +79,11 @@ async def ready(call: Call) -> Answer:
 
     The rest of the service has to be ready, too.
     """
-    if reason := call.site.unready():
+    if reason := call.context.unready():
         raise RequestRefused(503, reason)
     try:
         async with asyncio.timeout(READY):
-            await call.site.core.read(_nothing)
+            await call.context.core.read(_nothing)
     except TimeoutError:
         raise RequestRefused(503, f"the core has not answered for {READY:g} s") from None
     return _plain("ok\n")

@@ -159,7 +159,7 @@ def _match(header: str) -> str:
 @Route("/ws/v1/loglevel", shapes.LogLevels)
 async def log_levels(call: Call) -> Answer:
     """Log level of each area."""
-    return await call.json(shapes.LogLevels(levels=call.site.log_levels.read()), conditional=False)
+    return await call.json(shapes.LogLevels(levels=call.context.log_levels.read()), conditional=False)
 
 
 @Route(
@@ -185,7 +185,7 @@ async def log_levels(call: Call) -> Answer:
 )
 async def set_log_levels(call: Call) -> Answer:
     """Set log levels until the end of the process."""
-    body, levels = await json_body(call, ("levels",)), call.site.log_levels
+    body, levels = await json_body(call, ("levels",)), call.context.log_levels
     given = body.get("levels")
     if not isinstance(given, dict) or not given:
         raise RequestRefused(400, 'expected {"levels": {LOGGER: LEVEL}}')

@@ -9,9 +9,9 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.runtime.sliced_reads import Slices
 from yunikorn_rest import shapes
+from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import Call, Route
-from yunikorn_rest.gathering import Gathering
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import check_group_name, check_user_name, find_partition
 from yunikorn_rest.partition_reader import book_usage, read_group, read_user
@@ -25,7 +25,7 @@ Read = Callable[[Partition, str], Generator[None, None, shapes.UserUsage | shape
 """Reader of one user or group."""
 
 
-def _read_all(partition: Partition, kind: str, read: Read, page: Page, gathering: Gathering) -> Slices[str]:
+def _read_all(partition: Partition, kind: str, read: Read, page: Page, gathering: AnswerLists) -> Slices[str]:
     """Pass a page of users or groups on; return the last name of the page if another one follows."""
     yield from book_usage(partition)
     names, last = yield from page.select(partition.usage.names(kind), str, bool)
@@ -41,7 +41,7 @@ async def _all(call: Call, kind: str, read_one: Read) -> Answer:
     """Answer with the usage of all users or groups of a partition."""
     name, page = call.text("partition"), Page.of(call)
 
-    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+    def read(scheduler: Scheduler, gathering: AnswerLists) -> Slices[str]:
         partition = find_partition(scheduler, name)[1].partition
         return (yield from _read_all(partition, kind, read_one, page, gathering))
 

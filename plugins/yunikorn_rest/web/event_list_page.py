@@ -50,7 +50,7 @@ async def view(call: Call) -> PageContent:
             "kind": kind,
             "q": text,
             "kinds": NAMES,
-            "is_kept": call.site.events is not None,
+            "is_kept": call.context.events is not None,
             "looked_at": LOOKED_AT,
             "count": COUNT,
         },

@@ -56,7 +56,7 @@ _CHANGES = {"ADD": "added", "REMOVE": "removed", "SET": "set"}
 
 async def latest_rows(call: Call, count: int, wanted: Wanted | None = None) -> list[EventRow]:
     """Return the latest events, newest first, among the latest `LOOKED_AT`."""
-    hub = call.site.events
+    hub = call.context.events
     if hub is None:
         return []
     found: list[EventRow] = []

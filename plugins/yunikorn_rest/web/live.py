@@ -52,7 +52,7 @@ class ChangeStream(EventStream):
 @Route("/live", content_type=EVENT_STREAM, errors=(404, 503), cross_origin=False, is_unlimited=True)
 async def live(call: Call) -> Answer:
     """Notices of changes for open pages."""
-    hub = call.site.events
+    hub = call.context.events
     if hub is None:
         raise RequestRefused(404, "no events are kept, so there are no notices of changes")
     host = call.caller.address

@@ -211,7 +211,7 @@ class Overview:
         health = await self._health(call)
         faults = fault_rows(await installed_plugins(call))
         events: Sequence[EventRow] = await latest_rows(call, EVENTS)
-        samples = call.site.history.samples
+        samples = call.context.history.samples
         return PageContent(
             template="overview.html",
             title="Cluster",

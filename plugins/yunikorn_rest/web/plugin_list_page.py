@@ -55,7 +55,7 @@ async def view(call: Call) -> PageContent:
 
     frame = await call.read(read)
     plugins = await installed_plugins(call)
-    metrics = call.site.metrics
+    metrics = call.context.metrics
     times = {} if metrics is None else metrics.plugin_time
     rows = sorted(
         (

@@ -112,7 +112,7 @@ class TerminalSession:
         self._stream.feed(data)
 
 
-class Site:
+class RestContext:
     """A server of HTTP that answers by a function, and can be stopped and started again at its port."""
 
     def __init__(self, reply: Reply) -> None:
@@ -167,9 +167,9 @@ class Site:
 
 
 @contextmanager
-def site(reply: Reply) -> Iterator[Site]:
+def site(reply: Reply) -> Iterator[RestContext]:
     """Run a server of HTTP."""
-    found = Site(reply)
+    found = RestContext(reply)
     found.start()
     try:
         yield found

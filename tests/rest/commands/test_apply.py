@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.rest.commands.operator_kit import Run, answered
-from tests.rest.commands.terminal_kit import Site, TerminalSession, site
+from tests.rest.commands.terminal_kit import RestContext, TerminalSession, site
 
 SUM = "AB" * 32
 HARMLESS = {
@@ -151,13 +151,13 @@ def test_wrong_options(run: Run, serve: Serve, file: str, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def server() -> Iterator[Site]:
+def server() -> Iterator[RestContext]:
     """Serve a configuration of which a queue would be removed."""
     with site(Service(REMOVED)) as found:
         yield found
 
 
-def test_a_terminal_is_asked(server: Site, file: str) -> None:
+def test_a_terminal_is_asked(server: RestContext, file: str) -> None:
     service = server.reply
     assert isinstance(service, Service)
     for answer, status in (("n", 1), ("y", 0)):

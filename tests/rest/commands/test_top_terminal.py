@@ -13,20 +13,20 @@ import httpx
 import pytest
 
 from tests.rest.commands.operator_kit import small_cluster, through
-from tests.rest.commands.terminal_kit import Site, TerminalSession, site
+from tests.rest.commands.terminal_kit import RestContext, TerminalSession, site
 
 Start = Callable[..., TerminalSession]
 
 
 @pytest.fixture
-def server() -> Iterator[Site]:
+def server() -> Iterator[RestContext]:
     """Serve a small cluster."""
     with site(through(small_cluster())) as found:
         yield found
 
 
 @pytest.fixture
-def start(server: Site) -> Iterator[Start]:
+def start(server: RestContext) -> Iterator[Start]:
     """Return a function that starts `yunikorn top`."""
     sessions: list[TerminalSession] = []
 
@@ -48,7 +48,7 @@ def is_restored(session: TerminalSession) -> bool:
     return left and cursor and session.mode == session.before
 
 
-def test_keys_sizes_and_a_server_that_goes_away(start: Start, server: Site) -> None:
+def test_keys_sizes_and_a_server_that_goes_away(start: Start, server: RestContext) -> None:
     top = start("--interval", "0.5")
     text = top.shows("[queues]", "1-4 of 4", "q quit")
     assert "    c" in text
@@ -103,7 +103,7 @@ def test_the_terminal_is_restored(start: Start, how: str) -> None:
 
 
 @pytest.fixture
-def shell(server: Site, tmp_path: Path) -> Iterator[TerminalSession]:
+def shell(server: RestContext, tmp_path: Path) -> Iterator[TerminalSession]:
     """Start bash, which knows the command `yunikorn` and its completion."""
     bash = shutil.which("bash")
     if bash is None:
@@ -150,7 +150,7 @@ def test_a_shell_completes_names(shell: TerminalSession) -> None:
     shell.shows("stop root.b.c")
 
 
-def test_hostile_names_in_a_terminal_of_ascii(start: Start, server: Site) -> None:
+def test_hostile_names_in_a_terminal_of_ascii(start: Start, server: RestContext) -> None:
     name = "\x1b]0;x\x07[bold]<b>\u202eé"
 
     def reply(request: httpx.Request) -> httpx.Response:

@@ -148,7 +148,7 @@ class Measured(Rest):
         super().__init__(rm)
         core = DirectCore(rm.scheduler)
         self.metrics = ServiceMetrics(core.read, Inbox())
-        self.app = rest_app(attrs.evolve(self.site, metrics=self.metrics), ENDPOINTS)
+        self.app = rest_app(attrs.evolve(self.context, metrics=self.metrics), ENDPOINTS)
 
 
 def test_the_route_has_the_content_type_of_yunikorn_and_counts_its_answers() -> None:

@@ -8,7 +8,7 @@ import json
 import socket
 from collections.abc import Awaitable, Callable
 
-from tests.rest.test_events import FIRST, Site, record
+from tests.rest.test_events import FIRST, RestContext, record
 from tests.service.kit import PATIENCE
 from yunikorn_rest.event_streams import CLOSED
 from yunikorn_rest.rest_server import RestServer
@@ -52,7 +52,7 @@ class Connection:
 Open = Callable[[], Awaitable[Connection]]
 
 
-def run(site: Site, scenario: Callable[[Open, RestServer], Awaitable[None]]) -> None:
+def run(site: RestContext, scenario: Callable[[Open, RestServer], Awaitable[None]]) -> None:
     """Run a scenario with a function that opens streams of a server."""
 
     async def whole() -> None:
@@ -79,7 +79,7 @@ def run(site: Site, scenario: Callable[[Open, RestServer], Awaitable[None]]) -> 
 
 
 def test_stream_arrives_line_by_line_and_uncompressed() -> None:
-    site = Site()
+    site = RestContext()
 
     async def scenario(connect: Open, server: RestServer) -> None:
         one = await connect()
@@ -96,7 +96,7 @@ def test_stream_arrives_line_by_line_and_uncompressed() -> None:
 
 
 def test_client_that_reads_nothing_delays_no_other_and_misses_a_counted_number() -> None:
-    site = Site(capacity=5_000)
+    site = RestContext(capacity=5_000)
 
     async def scenario(connect: Open, server: RestServer) -> None:
         slow, quick = await connect(), await connect()
@@ -125,7 +125,7 @@ def test_client_that_reads_nothing_delays_no_other_and_misses_a_counted_number()
 
 
 def test_service_stops_with_open_streams() -> None:
-    site = Site()
+    site = RestContext()
 
     async def scenario(connect: Open, server: RestServer) -> None:
         connections = [await connect() for _ in range(5)]

@@ -43,7 +43,7 @@ class Busy:
 
 def test_readings_of_clients_that_leave_end() -> None:
     core = Busy()
-    app = rest_app(attrs.evolve(RestKit(RM()).site, core=core), ENDPOINTS)
+    app = rest_app(attrs.evolve(RestKit(RM()).context, core=core), ENDPOINTS)
 
     async def scenario(client: Client) -> None:
         for _ in range(5):
@@ -71,7 +71,7 @@ def test_stream_to_a_client_that_reads_nothing_is_closed() -> None:
     kit = RestKit(RM())
     store = EventStore("instance", 5_000)
     hub = EventHub(store, lambda: 0)
-    app = rest_app(attrs.evolve(kit.site, events=hub), ENDPOINTS)
+    app = rest_app(attrs.evolve(kit.context, events=hub), ENDPOINTS)
     stream = b"GET /ws/v1/events/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
     async def scenario(client: Client) -> None:

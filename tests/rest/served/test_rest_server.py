@@ -156,7 +156,7 @@ UNFINISHED = b"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-
 @ADDRESSES
 def test_an_address_gets_half_of_the_places_and_probes_need_none() -> None:
     kit = RestKit(RM())
-    app = rest_app(attrs.evolve(kit.site, places=SharedPlaces(4)), ENDPOINTS)
+    app = rest_app(attrs.evolve(kit.context, places=SharedPlaces(4)), ENDPOINTS)
 
     async def scenario(client: Client) -> None:
         unfinished = [await client.connect() for _ in range(2)]
@@ -252,7 +252,7 @@ def test_odd_paths_are_answered(path: bytes) -> None:
 
 def test_a_body_that_arrives_too_slowly_is_refused() -> None:
     kit = RestKit(RM())
-    app = rest_app(attrs.evolve(kit.site, patience=0.05), ENDPOINTS)
+    app = rest_app(attrs.evolve(kit.context, patience=0.05), ENDPOINTS)
     post = b"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nparti"
 
     async def scenario(client: Client) -> None:

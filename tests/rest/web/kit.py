@@ -14,7 +14,7 @@ from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.app import rest_app
-from yunikorn_rest.endpoints import Site
+from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.routes.all_routes import ENDPOINTS
@@ -46,11 +46,11 @@ class Web:
         seconds = itertools.count(step=20 * SECOND)
         self.store = store or EventStore("instance")
         self.hub = EventHub(self.store, lambda: 0)
-        self.site = Site(
+        self.context = RestContext(
             DirectCore(rm.scheduler), rm.scheduler.registry, lambda: next(seconds), events=self.hub
         )
-        web = pages(self.site.stopwatch)
-        self.app = rest_app(self.site, (*ENDPOINTS, *web.endpoints), web.error_page)
+        web = pages(self.context.stopwatch)
+        self.app = rest_app(self.context, (*ENDPOINTS, *web.endpoints), web.error_page)
 
     def get(self, path: str, accept: str = BROWSER, method: str = "GET") -> httpx.Response:
         """Return the answer to a request."""

@@ -119,7 +119,7 @@ def test_readers_at_the_same_time_share_a_page() -> None:
     rm, store = eventful()
     web = Web(rm, store)
     readings = 0
-    core: Any = web.site.core
+    core: Any = web.context.core
     read = core.read
 
     async def counted(reading: Any) -> Any:

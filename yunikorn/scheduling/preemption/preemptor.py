@@ -287,7 +287,7 @@ class Preemptor:
         """Yield the pending requests in order, grouped by application and pending class."""
         if any(queue.state == STOPPED for queue in leaf.chain):
             return
-        self._cycle.resort(leaf)
+        self._cycle.reorder(leaf)
         for app in list(leaf.sorted_members):
             if app.max_apps_blocker is None:
                 yield from app.requests.runs()

@@ -25,7 +25,7 @@ HEAVIEST = 1000
 """Number of objects in these parts."""
 
 
-class Gathering:
+class AnswerLists:
     """Lists of one answer, filled by a reading in the core's thread and encoded in the event loop."""
 
     def __init__(self, turns: LoopTurns) -> None:
