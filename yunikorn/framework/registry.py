@@ -226,8 +226,8 @@ class Registry:
             if offer.kind.in_properties and field.init and not has_text_form(field.type):
                 raise InvalidOffer(
                     f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
-                    f"{type_name(field.type)}, but options of this kind of plugin, {offer.kind.title}, are texts: "
-                    "use a scalar, a list of scalars or a mapping of scalars"
+                    f"{type_name(field.type)}, but options of this kind of plugin ({offer.kind.title}) are "
+                    "texts: use a scalar, a list of scalars or a mapping of scalars"
                 )
 
     def _refuse_taken(self, offer: Offer, siblings: list[Offer]) -> None:
