@@ -89,7 +89,7 @@ def test_option_without_a_text_is_refused_in_properties_only(kind: Any) -> None:
     )
     text = blame(offering(sort))
     assert text.startswith("the option 'odd' of Sort has the type ")
-    assert text.endswith("which are texts: use a scalar, a list of scalars or a mapping of scalars") or (
+    assert text.endswith("are texts: use a scalar, a list of scalars or a mapping of scalars") or (
         text.endswith("which no configuration can give")
     )
 
