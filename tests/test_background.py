@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.background import BackgroundTasks, begin_shared, begin_watched, repeat_until_done
 from yunikorn.errors import YunikornError
+from yunikorn_service.background import BackgroundTasks, begin_shared, begin_watched, repeat_until_done
 
 CHECKOUT = Path(__file__).parent.parent
-LAUNCHER = "yunikorn/background.py"
+LAUNCHER = "plugins/yunikorn_service/background.py"
 """The file whose functions begin tasks for all others."""
 LAUNCHES = {"create_task", "ensure_future"}
 log = logging.getLogger("yunikorn.test")
@@ -68,7 +68,7 @@ def test_every_task_begins_where_its_end_is_seen() -> None:
         if path != CHECKOUT / LAUNCHER
         for place in unwatched(path.read_text("utf-8"))
     ]
-    assert places == [], "begin these tasks by yunikorn.background, or in an asyncio.TaskGroup"
+    assert places == [], "begin these tasks by yunikorn_service.background, or in an asyncio.TaskGroup"
 
 
 @pytest.mark.parametrize(

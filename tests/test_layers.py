@@ -40,8 +40,8 @@ FOUNDATION = {
     "yunikorn.api",
 }
 """Parts without policies or state, which every other part may import."""
-LOOPS = {"yunikorn.background"}
-"""Part for event loops, which the core has none of."""
+LOOPS = {"yunikorn_service.background"}
+"""Tasks of event loops, for all packages with loops."""
 FRAMEWORK = FOUNDATION | {"yunikorn.states", "yunikorn.framework", "yunikorn.config"}
 MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
 ACCOUNTING = MODEL | {"yunikorn.accounting"}
@@ -52,10 +52,11 @@ COMMANDS = FRAMEWORK | {"yunikorn.cli"}
 
 KUBERNETES = "yunikorn_kubernetes."
 SHIM = FOUNDATION | {
-    "yunikorn.background",
     "yunikorn.states",
     "yunikorn.interface",
-    "yunikorn.runtime",
+    "yunikorn_service.async_scheduler",
+    "yunikorn_service.background",
+    "yunikorn_service.waiting_requests",
     KUBERNETES + "config_maps",
     KUBERNETES + "names",
     KUBERNETES + "objects",
@@ -69,7 +70,6 @@ MAY_IMPORT = {
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
-    "yunikorn.background": {"yunikorn.containment", "yunikorn.errors"},
     "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
     "yunikorn.config.durations": {"yunikorn.resources"},
@@ -84,18 +84,22 @@ MAY_IMPORT = {
     "yunikorn.scheduling": SCHEDULING,
     "yunikorn.explain": SCHEDULING,
     "yunikorn.interface": INTERFACE,
-    "yunikorn.runtime": INTERFACE | LOOPS,
+    "yunikorn.runtime": INTERFACE,
     "yunikorn.cli": {"yunikorn.build", "yunikorn.containment", "yunikorn.errors", "yunikorn.text"}
     | {"yunikorn.framework"},
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_commands": COMMANDS | {"yunikorn_kubernetes.config_maps"},
     "yunikorn_commands.commands": COMMANDS,
+    "yunikorn_service.background": {"yunikorn.containment", "yunikorn.errors"},
+    "yunikorn_service.async_scheduler": INTERFACE | LOOPS | {"yunikorn.runtime"},
+    "yunikorn_service.waiting_requests": INTERFACE | {"yunikorn.runtime"},
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
     "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
     "yunikorn_service": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_service.wire", "yunikorn_service.recording"},
+    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_service.async_scheduler"}
+    | {"yunikorn_service.wire", "yunikorn_service.recording"},
     "yunikorn_service.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
@@ -108,8 +112,8 @@ MAY_IMPORT = {
     | {"yunikorn_rest.served_rest", "yunikorn_service"},
     "yunikorn_rest.served_rest": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_rest"}
-    | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web", "yunikorn_service"},
+    | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_service", "yunikorn_service.async_scheduler"}
+    | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web"},
     "yunikorn_rest.routes": INTERFACE
     | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
     | {"yunikorn_service"},
@@ -122,7 +126,7 @@ MAY_IMPORT = {
     "yunikorn_lab.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
-    "yunikorn_testing": INTERFACE | {"yunikorn.background", "yunikorn_service"},
+    "yunikorn_testing": INTERFACE | LOOPS | {"yunikorn_service"},
     "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 from starlette.requests import ClientDisconnect, Request
 
-from yunikorn.background import begin_shared
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
@@ -27,6 +26,7 @@ from yunikorn_rest.profiler import Profiler
 from yunikorn_rest.request_paths import decoded_twice
 from yunikorn_rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
 from yunikorn_rest.sampled_history import SampledHistory
+from yunikorn_service.background import begin_shared
 from yunikorn_service.log_levels import LogLevels
 
 if TYPE_CHECKING:

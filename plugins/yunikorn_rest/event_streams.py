@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import attrs
 from starlette.types import Receive, Scope, Send
 
-from yunikorn.background import begin_watched
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import JSON, Answer
 from yunikorn_rest.encoding import json_pieces, to_bytes
 from yunikorn_rest.event_json import instance_line, line_of
 from yunikorn_rest.event_store import EventStore, EventWindow
 from yunikorn_rest.metrics.service_figures import EventFigures
+from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.rest")
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yunikorn.background import begin_watched
 from yunikorn_rest.answers import error
 from yunikorn_rest.throttle import network_of
+from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.rest")
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
-from yunikorn.background import begin_shared
 from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.answers import RequestRefused
@@ -16,6 +15,7 @@ from yunikorn_rest.audit import FAILED, REFUSED, Audit, AuditUnavailable
 from yunikorn_rest.config_change_json import ConfigChanger
 from yunikorn_rest.fields import always
 from yunikorn_rest.route_access import Caller
+from yunikorn_service.background import begin_shared
 
 T = TypeVar("T")
 

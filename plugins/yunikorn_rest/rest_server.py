@@ -21,11 +21,11 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from yunikorn.background import begin_watched
 from yunikorn_rest.connection_table import ConnectionTable
 from yunikorn_rest.guards import LOOPBACK, HostCheck, UnreadBodies
 from yunikorn_rest.joined_writes import JoinedWrites
 from yunikorn_rest.route_access import CERTIFICATE
+from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.rest")
 

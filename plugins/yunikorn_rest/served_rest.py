@@ -10,11 +10,9 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.config_changes import ConfigChanges
 from yunikorn_rest.endpoints import RestContext
@@ -26,6 +24,8 @@ from yunikorn_rest.rest_server import RestServer, ServerLimits
 from yunikorn_rest.rest_settings import RestSettings
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_rest.web.all_pages import pages
+from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.background import BackgroundTasks
 from yunikorn_service.certificates import check_files
 from yunikorn_service.config_files import Reloading, watch
 from yunikorn_service.descriptors import connection_limit

@@ -11,7 +11,6 @@ from typing import Any
 
 import grpc
 
-from yunikorn.background import begin_shared
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, ConfigError, UsageError, YunikornError, printable
 from yunikorn.interface.callback import OPTIONAL
@@ -26,6 +25,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import CoreStopped
+from yunikorn_service.background import begin_shared
 from yunikorn_service.call_endings import (
     CallRefusal,
     Context,

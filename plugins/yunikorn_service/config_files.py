@@ -24,8 +24,8 @@ from yunikorn.framework.plugin_code import CodePermission, LoadedPlugin
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_commands.config_source import read_source
+from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.limited_call import LimitedCall
 from yunikorn_service.service_settings import Patience
 

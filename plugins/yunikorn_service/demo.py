@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
-from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn_service.async_scheduler import AsyncScheduler
 
 _log = logging.getLogger("yunikorn.demo")
 

@@ -13,9 +13,9 @@ import grpc.aio
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_service.address import SocketLock, bind, socket_lock
+from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.call_endings import CallRefusal, Context, end_with, refusal_of, refuse, shown
 from yunikorn_service.callback_streams import CallbackStreams
 from yunikorn_service.certificates import ServerCertificates

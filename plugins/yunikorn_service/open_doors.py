@@ -13,13 +13,13 @@ from typing import Any
 
 from yunikorn import api
 from yunikorn.api import Door
-from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock
 from yunikorn.containment import contained, describe_error, exact_text, safe_repr
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.kinds import DOOR
 from yunikorn.framework.registry import Registry
 from yunikorn.runtime.threaded import CoreStopped
+from yunikorn_service.background import BackgroundTasks
 from yunikorn_service.service_door import CoreParts, ServiceDoor
 
 _log = logging.getLogger("yunikorn.service")

@@ -14,7 +14,6 @@ from typing import Any
 import attrs
 
 from yunikorn.api import Door
-from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock, SystemClock, steady, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
@@ -22,10 +21,11 @@ from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service import demo
+from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.background import BackgroundTasks
 from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_service.config_files import (
     DEFAULT_GROUP,

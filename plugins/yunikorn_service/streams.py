@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from yunikorn.background import begin_shared
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.runtime.threaded import CoreStopped
+from yunikorn_service.background import begin_shared
 from yunikorn_service.call_endings import (
     CallRefusal,
     Context,

@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from typing import Any, ClassVar, TypeVar
 
 from yunikorn.api import Door
-from yunikorn.background import begin_shared
 from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import DOOR
 from yunikorn.framework.plugin_threads import describe_thread
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_service.background import begin_shared
 from yunikorn_testing.cluster import Cluster, Clusters
 from yunikorn_testing.forbidden_calls import nothing_blocks_the_loop
 from yunikorn_testing.plugin_contract import OfferContract

@@ -26,8 +26,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
 from yunikorn_service.client.client_options import Layout
 from yunikorn_service.grpc_server import Server

@@ -12,7 +12,6 @@ from typing import Any
 import aiohttp
 import attrs
 
-from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn_kubernetes.admission.admission_rules import Rules
@@ -36,6 +35,7 @@ from yunikorn_kubernetes.config_maps import NAMES
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.shim_settings import DNS_LABEL, ShimLogLevels, is_dns_label
+from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.admission")
 

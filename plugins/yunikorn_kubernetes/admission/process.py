@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import Callable
 
-from yunikorn.background import begin_shared
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
@@ -16,6 +15,7 @@ from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
+from yunikorn_service.background import begin_shared
 
 __all__ = ["AdmissionOptions", "run"]
 

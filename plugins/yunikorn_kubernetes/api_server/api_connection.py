@@ -11,9 +11,9 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from yunikorn.background import begin_watched
 from yunikorn_kubernetes.api_server.api_credentials import ApiCredentials, CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.transport import ServerAnswer, TransportError
+from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.kubernetes")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from yunikorn.background import BackgroundTasks
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
@@ -13,6 +12,7 @@ from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.volumes.cluster_volumes import VolumeConflict
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.kubernetes.binding")
 

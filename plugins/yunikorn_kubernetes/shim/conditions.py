@@ -24,8 +24,6 @@ from yunikorn.interface.messages import (
     ContainerSchedulingState,
     UpdateContainerSchedulingStateRequest,
 )
-from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn.runtime.waiting_requests import WaitingGroup, waiting_requests
 from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
@@ -33,6 +31,8 @@ from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
+from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.waiting_requests import WaitingGroup, waiting_requests
 
 _log = logging.getLogger("yunikorn.kubernetes.conditions")
 

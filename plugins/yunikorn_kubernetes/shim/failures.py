@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from yunikorn.background import BackgroundTasks, repeat_until_done
 from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Json
 from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_service.background import BackgroundTasks, repeat_until_done
 
 _log = logging.getLogger("yunikorn.kubernetes.pods")
 

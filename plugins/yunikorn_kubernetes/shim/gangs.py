@@ -10,7 +10,6 @@ from itertools import chain, islice, repeat
 
 import attrs
 
-from yunikorn.background import BackgroundTasks
 from yunikorn.clock import SECOND, Clock
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, YunikornError
@@ -26,6 +25,7 @@ from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.translation.pod_applications import owner_references
 from yunikorn_kubernetes.translation.task_groups import AnnotatedTaskGroup
+from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.kubernetes.gangs")
 

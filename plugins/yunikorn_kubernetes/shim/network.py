@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from yunikorn.background import begin_shared
 from yunikorn.clock import SECOND, SystemClock
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.interface.commands import ReloadConfiguration
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
@@ -36,6 +34,8 @@ from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.background import begin_shared
 
 _log = logging.getLogger("yunikorn.kubernetes")
 

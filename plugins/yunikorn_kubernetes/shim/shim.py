@@ -23,7 +23,6 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Node, Pod
@@ -42,6 +41,7 @@ from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.translator import Translator
 from yunikorn_kubernetes.translation.pod_applications import is_placeholder, is_terminated
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_service.async_scheduler import AsyncScheduler
 
 _log = logging.getLogger("yunikorn.kubernetes")
 

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
-from yunikorn.background import begin_shared
 from yunikorn.framework.plugin_statistics import MethodUse, PluginStatistics
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
+from yunikorn_service.background import begin_shared
 from yunikorn_service.buffered_sinks import SinkLoad
 
 Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awaitable[CoreFigures]]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 
 import attrs
 
-from yunikorn.background import begin_shared
 from yunikorn.clock import SECOND
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
@@ -29,6 +28,7 @@ from yunikorn_rest.web.event_rows import EventRow, latest_rows
 from yunikorn_rest.web.frame import PageFrame, read_frame
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.plugin_list_page import fault_rows
+from yunikorn_service.background import begin_shared
 
 MOST_WAITING = 3
 """Number of applications per partition that are explained."""

@@ -12,7 +12,6 @@ from typing import Any
 import attrs
 from starlette.requests import Request
 
-from yunikorn.background import begin_shared
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.errors import YunikornError
 from yunikorn.runtime.threaded import CoreStopped
@@ -21,6 +20,7 @@ from yunikorn_rest.app import STOPPING
 from yunikorn_rest.endpoints import Call, Endpoint, Route
 from yunikorn_rest.web.frame import PageFrame, Unknown
 from yunikorn_rest.web.rendering import FOLDER, HEADERS, HTML, YEAR, Renderer, StaticFile, StaticFiles
+from yunikorn_service.background import begin_shared
 
 _log = logging.getLogger("yunikorn.rest")
 

@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
-from yunikorn.background import begin_shared
 from yunikorn.errors import CONTAINED, UsageError
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
@@ -17,6 +16,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
+from yunikorn_service.background import begin_shared
 from yunikorn_service.client.callback_stream import perform
 from yunikorn_service.client.client_options import ClientOptions
 from yunikorn_service.client.client_session import ClientSession

@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import grpc.aio
 
-from yunikorn.background import begin_shared
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -19,6 +18,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
+from yunikorn_service.background import begin_shared
 from yunikorn_service.client.callback_stream import CallbackStream
 from yunikorn_service.client.client_options import ClientOptions
 from yunikorn_service.client.connection import (

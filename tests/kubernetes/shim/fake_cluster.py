@@ -22,7 +22,6 @@ from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
@@ -45,6 +44,7 @@ from yunikorn_kubernetes.shim.translator import References, TranslationSettings,
 from yunikorn_kubernetes.volumes.claims import VolumeTags
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_service.async_scheduler import AsyncScheduler
 
 RM = "kubernetes"
 CONFIG = """

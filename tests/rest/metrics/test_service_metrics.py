@@ -23,13 +23,13 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.measurements import Measurements
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import rest_door
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.metrics.core_figures import CoreFigures
 from yunikorn_rest.metrics.service_metrics import ServiceMetrics
 from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_service.async_scheduler import AsyncScheduler
 
 PATH = "/ws/v1/metrics"
 

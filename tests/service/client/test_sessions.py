@@ -27,9 +27,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.states import PAUSED, RUNNING, STOPPED
+from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.call_endings import CallRefusal
 from yunikorn_service.client import (
     BY_SUBJECT,

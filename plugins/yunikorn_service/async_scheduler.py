@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from yunikorn.background import begin_watched
 from yunikorn.errors import CONTAINED, CallbackError
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.commands import RegisterResourceManager, Stop, Update
@@ -27,6 +26,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
+from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.runtime")
 
