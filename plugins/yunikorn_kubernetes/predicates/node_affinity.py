@@ -104,14 +104,17 @@ def read_requirements(selector: str, affinity: str) -> NodeRequirements | str:
         if affinity:
             entries = [table_of(entry, "a term") for entry in tables_of(load(affinity), names.NODE_AFFINITY)]
             terms = tuple(
-                _term(entry) for entry in entries if entry.get("matchExpressions") or entry.get("matchFields")
+                parse_node_term(entry)
+                for entry in entries
+                if entry.get("matchExpressions") or entry.get("matchFields")
             )
     except UnreadableText as error:
         return invalid_constraints("node selector or node affinity", str(error))
     return NodeRequirements(tuple(map(_of_label, wanted)), terms)
 
 
-def _term(entry: Mapping[str, Any]) -> NodeTerm:
+def parse_node_term(entry: Mapping[str, Any]) -> NodeTerm:
+    """Return a term of a node selector; one that cannot be read has a fault."""
     try:
         labels = [
             _of_label(parse_requirement(one, OF_NODES))

@@ -1,4 +1,4 @@
-"""The filter plugins of kube-scheduler as a reference for predicates: `Reference` asks them.
+"""The filter plugins and the device allocator of kube-scheduler as a reference: `Reference` asks them.
 
 The program is written in Go, links the plugins of the version of Kubernetes in `tests/kubernetes/go.mod`, and
 is built with the test cluster. `README.md` describes its lines.
@@ -77,17 +77,35 @@ class Reference:
 
         Raise `ReferenceError` if a plugin fails otherwise than by refusing a node.
         """
+        answer = self._answer({**(cluster or {}), "pod": pod, "phase": phase})
+        nodes = answer.get("nodes") or {}
+        return {node: [Refusal(**refusal) for refusal in refusals] for node, refusals in nodes.items()}
+
+    def devices(self, asked: Obj) -> Mapping[str, Obj]:
+        """Return the answer of kube-scheduler's device allocator by node, as README.md describes both.
+
+        Raise `ReferenceError` if the allocator cannot be made.
+        """
+        found: Mapping[str, Obj] = self._answer({"devices": asked})["devices"]
+        return found
+
+    def selectors(self, expressions: Sequence[str], devices: Sequence[Obj]) -> Sequence[Obj]:
+        """Return the answers of each selector on each device, as README.md describes them."""
+        found: Sequence[Obj] = self._answer({"selectors": {"expressions": expressions, "devices": devices}})[
+            "selectors"
+        ]
+        return found
+
+    def _answer(self, asked: Obj) -> dict[str, Any]:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        asked: dict[str, Any] = {**(cluster or {}), "pod": pod, "phase": phase}
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise ReferenceError("the reference has ended, see its output")
-        answer = json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
         if problem := answer.get("error"):
             raise ReferenceError(problem)
-        nodes = answer.get("nodes") or {}
-        return {node: [Refusal(**refusal) for refusal in refusals] for node, refusals in nodes.items()}
+        return answer

@@ -1,4 +1,5 @@
-// Command reference answers which nodes the filter plugins of kube-scheduler accept for a pod.
+// Command reference answers which nodes the filter plugins of kube-scheduler accept for a pod, and which devices its
+// allocator chooses for claims.
 //
 // Each line of standard input is a request, each line of standard output its answer; README.md describes both.
 package main
@@ -56,6 +57,16 @@ func respond(ctx context.Context, line []byte, current **cluster) response {
 	var asked request
 	if err := json.Unmarshal(line, &asked); err != nil {
 		return response{Error: err.Error()}
+	}
+	if asked.Selectors != nil {
+		return response{ID: asked.ID, Selectors: asked.Selectors.answers(ctx)}
+	}
+	if asked.Devices != nil {
+		devices, err := asked.Devices.answers(ctx)
+		if err != nil {
+			return response{ID: asked.ID, Error: err.Error()}
+		}
+		return response{ID: asked.ID, Devices: devices}
 	}
 	if asked.hasCluster() {
 		made, err := newCluster(ctx, &asked)

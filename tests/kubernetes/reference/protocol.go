@@ -13,6 +13,9 @@ type request struct {
 
 	Pod *v1.Pod `json:"pod"`
 
+	Devices   *deviceRequest   `json:"devices"`
+	Selectors *selectorRequest `json:"selectors"`
+
 	Nodes             []*v1.Node                      `json:"nodes"`
 	Pods              []*v1.Pod                       `json:"pods"`
 	Namespaces        []*v1.Namespace                 `json:"namespaces"`
@@ -36,7 +39,11 @@ type response struct {
 	ID any `json:"id"`
 	// Nodes has the refusals of each node, in the order of the plugins; none means that the node is feasible.
 	Nodes map[string][]refusal `json:"nodes,omitempty"`
-	Error string               `json:"error,omitempty"`
+	// Devices has the answer of the device allocator for each node.
+	Devices map[string]deviceAnswer `json:"devices,omitempty"`
+	// Selectors has an answer for each expression.
+	Selectors []selectorAnswer `json:"selectors,omitempty"`
+	Error     string           `json:"error,omitempty"`
 }
 
 // refusal is the answer of one plugin about one node, or about all nodes.

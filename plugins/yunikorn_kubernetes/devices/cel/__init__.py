@@ -1,0 +1,1 @@
+"""The Common Expression Language (CEL) of device selectors, checked and evaluated within bounds."""
