@@ -148,10 +148,13 @@ MAY_IMPORT = {
     | {KUBERNETES + part for part in ("translation", "api_server", "predicates")},
     KUBERNETES + "admission": SHIM
     | {KUBERNETES + part for part in ("shim_settings", "shim_config_maps", "translation", "api_server")},
+    KUBERNETES + "workloads": SHIM
+    | {"yunikorn.framework"}
+    | {KUBERNETES + part for part in ("translation", "api_server")},
     KUBERNETES + "shim": SHIM
     | {
         KUBERNETES + part
-        for part in ("shim_settings", "shim_config_maps", "translation", "api_server", "volumes")
+        for part in ("shim_settings", "shim_config_maps", "translation", "api_server", "volumes", "workloads")
     },
 }
 """All parts of the package, and the parts that each may import. A new part is added here deliberately."""

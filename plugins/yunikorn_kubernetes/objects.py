@@ -204,6 +204,12 @@ class Volume(ApiStruct, frozen=True):
 _VOLUME_SOURCES = Volume.__struct_fields__[1:]
 
 
+class SchedulingGroup(ApiStruct, frozen=True):
+    """Gang that a pod names."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(ApiStruct, frozen=True):
     """Desired state of a pod."""
 
@@ -225,6 +231,7 @@ class PodSpec(ApiStruct, frozen=True):
     resource_claims: tuple[Json, ...] = ()
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     termination_grace_period_seconds: int | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class ContainerStatus(ApiStruct, frozen=True):

@@ -137,7 +137,17 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _kinds(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found or not all(part.isascii() and part.isalnum() for part in found):
+        raise ValueError("expected all, none, or kinds such as Job, separated by commas")
+    if len(found) > 1 and {"all", "none"} & {*found}:
+        raise ValueError("expected all or none alone, without kinds")
+    return found
+
+
 TEXT = SettingKind("text", _text)
+WORKLOAD_KINDS = SettingKind("`all`, `none`, or kinds with commas", _kinds, ",".join)
 SERVICE = SettingKind("name of a service", _service)
 SCHEDULER_ADDRESS = SettingKind("`HOST:PORT` or `https://HOST:PORT`", _scheduler_address)
 BOOLEAN = SettingKind("`true`, `false`", _boolean, lambda value: str(value).lower())
@@ -222,6 +232,18 @@ class ServiceSettings:
     )
     disable_gang_scheduling: bool = _fixed(
         "service.disableGangScheduling", BOOLEAN, False, "ignores task groups"
+    )
+    workload_kinds: tuple[str, ...] = _fixed(
+        "service.workloadKinds",
+        WORKLOAD_KINDS,
+        ("all",),
+        "**ours**: [kinds of work](workloads.md) whose gangs are taken from the owner of the pods",
+    )
+    workload_gang_timeout: int = _fixed(
+        "service.workloadGangTimeout",
+        DURATION,
+        30 * SECOND,
+        "**ours**: time without a further pod after which such a gang is made of the pods that exist",
     )
     hot_refresh: bool = _setting(
         "service.enableConfigHotRefresh",

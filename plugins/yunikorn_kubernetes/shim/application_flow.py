@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -50,7 +50,10 @@ class ApplicationFlow:
         failures: PodFailures,
         events: PodEvents,
         conditions: Conditions,
+        refused: Callable[[str, str], bool],
     ) -> None:
+        """Create the flow; `refused` returns True if an application that is rejected goes on without gang."""
+        self._refused = refused
         self._cluster, self._tasks, self._placeholders = cluster, tasks, placeholders
         self._failures, self._events, self._conditions = failures, events, conditions
         self._ended_members: frozenset[tuple[str, str]] = frozenset()
@@ -99,7 +102,7 @@ class ApplicationFlow:
             self._placeholders.create_missing(app)
 
     def _begin(self, app_id: str, pod: Pod) -> KubernetesApplication:
-        submission = self._cluster.translation.submission(pod)
+        submission = self._cluster.translation.submission(pod, self._cluster.terms.get(app_id))
         app = KubernetesApplication(submission.request, submission.owner, submission.gang)
         app.has_run = app.gang is not None and (app_id, controller_of(pod)) in self._ended_members
         if app.has_run and app.gang is not None and not app.gang.has_placeholders:
@@ -162,6 +165,8 @@ class ApplicationFlow:
         if app is None or self._cluster.batches.is_stale(app.batch):
             return
         _log.warning("%s was rejected: %s", app.label, reason)
+        if self._refused(app_id, reason):
+            return
         if fire(APPLICATION, app, "RejectApplication", reason):
             self.failed(app, f"{REJECTION}{reason}")
 

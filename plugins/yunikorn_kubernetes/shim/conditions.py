@@ -27,7 +27,7 @@ from yunikorn.interface.messages import (
 from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
-from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
+from yunikorn_kubernetes.names import APP_TAG_WORKLOAD, TAG_REQUIRED_NODE
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
@@ -135,6 +135,9 @@ class Conditions:
         return found
 
     def _write(self, task: Task, reason: str, message: str, kinds: tuple[str, ...]) -> None:
+        terms = self._cluster.terms.get(task.app_id) if task.group else None
+        if terms is not None and terms.gang is not None:
+            message = shortened(f"{terms.tags[APP_TAG_WORKLOAD]}; {message}")
         now = asyncio.get_running_loop().time()
         is_new = task.shown is None or (task.shown.reason, task.shown.kinds) != (reason, kinds)
         if task.shown is not None and (task.shown.reason, task.shown.message) == (reason, message):

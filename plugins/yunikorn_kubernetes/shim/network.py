@@ -34,6 +34,9 @@ from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_kubernetes.workloads.owner_objects import object_reader
+from yunikorn_kubernetes.workloads.reader_registry import load_readers
+from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.background import begin_shared
 
@@ -247,6 +250,7 @@ class KubernetesNetwork:
             group.create_task(parts.writes.run())
             self._unready = "the objects of the cluster are being read"
             await parts.watches.synced()
+            await parts.shim.workloads.prepare(parts.watches.pods())
             parts.watches.report_to(parts.shim)
             await parts.shim.start(parts.watches)
             group.create_task(parts.shim.run())
@@ -291,8 +295,21 @@ class KubernetesNetwork:
             self._translator(watches, settings),
             clock,
             lambda: self._registration(configuration.current),
+            readings=self._readings(limited, watches, settings),
+            gang_timeout=settings.workload_gang_timeout / SECOND,
         )
         return _Parts(watches, writes, shim)
+
+    @staticmethod
+    def _readings(server: ApiServer, watches: Watches, settings: ServiceSettings) -> WorkloadReadings:
+        if settings.disable_gang_scheduling:
+            return WorkloadReadings.of_nothing()
+        return WorkloadReadings(
+            load_readers(os.environ),
+            object_reader(server),
+            settings.workload_kinds,
+            namespaces=watches.references.namespaces,
+        )
 
     def _registration(self, config: ClusterConfig) -> Registration:
         service = config.settings.service

@@ -12,6 +12,7 @@ from yunikorn_kubernetes.shim.shim_cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.shim_states import BOUND
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_kubernetes.shim.workload_gangs import WorkloadGangs
 from yunikorn_kubernetes.translation.pod_applications import is_ours, is_placeholder, is_terminated
 
 
@@ -30,9 +31,10 @@ class PodFlow:
         tasks: TaskFlow,
         writes: QueuedWrites,
         events: PodEvents,
+        workloads: WorkloadGangs,
     ) -> None:
         self._cluster, self._applications, self._tasks = cluster, applications, tasks
-        self._writes, self._events = writes, events
+        self._writes, self._events, self._workloads = writes, events, workloads
         self._held: dict[str, tuple[Pod, str]] = {}
         """Pods by uid that are not scheduled yet, with the reason, such as gates or missing claims."""
 
@@ -42,7 +44,10 @@ class PodFlow:
 
     def changed(self, pod: Pod) -> None:
         """Apply a new or changed pod."""
-        if is_terminated(pod) or is_leaving_unplaced(pod):
+        if is_terminated(pod):
+            self._end(pod)
+            self._workloads.ended(pod)
+        elif is_leaving_unplaced(pod):
             self.removed(pod)
         elif is_ours(pod):
             self._ours(pod)
@@ -56,6 +61,7 @@ class PodFlow:
             self._new(pod)
             return
         task.pod = pod
+        self._workloads.seen(pod)
         self._tasks.refresh(task)
         if pod.spec.node_name and task.state != BOUND:
             self._tasks.found_bound(task)
@@ -79,17 +85,31 @@ class PodFlow:
                 self._events.pod(pod, "FailedScheduling", "Scheduling", note, warning=True)
                 self._writes.set_condition(PodRef.of(pod), UNSCHEDULABLE, note)
             return
+        gang = self._workloads.membership(pod)
+        if isinstance(gang, str):
+            self._hold(pod, gang)
+            return
         self._held.pop(uid, None)
         task = Task(
             pod,
-            translation.app_id(pod),
+            gang.app_id or translation.app_id(pod),
             placeholder=is_placeholder(pod),
-            group=translation.task_group(pod),
+            group=gang.group if gang.app_id else translation.task_group(pod),
+            priority=gang.priority,
             resource=translation.resource(pod),
             tags=translation.tags(pod),
         )
         self._cluster.tasks[uid] = task
         self._applications.add(task)
+
+    def look_at(self, pods: list[Pod]) -> None:
+        """Look again at pods that waited for their gangs, as far as they still exist."""
+        for pod in pods:
+            held = self._held.get(pod.metadata.uid)
+            if held is not None:
+                self._new(held[0])
+            elif self._workloads.has(pod):
+                self._ours(pod)
 
     def _hold(self, pod: Pod, reason: str) -> bool:
         """Keep a pod back; return True if the reason is new."""
@@ -113,7 +133,11 @@ class PodFlow:
         self._cluster.send_foreign(uid)
 
     def removed(self, pod: Pod) -> None:
-        """Apply the end of a pod: deleted, or ended by itself."""
+        """Apply the deletion of a pod."""
+        self._end(pod)
+        self._workloads.gone(pod)
+
+    def _end(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         if self._held.pop(uid, None) is not None:
             self._writes.forget(uid)

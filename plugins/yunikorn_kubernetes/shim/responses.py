@@ -80,7 +80,7 @@ class Responses:
                 self._cluster.batches.release(placed.application_id, placed.allocation_key, uuid=placed.uuid)
         elif task.is_bound:
             self._tasks.acknowledge(task, placed.node_id, placed.uuid)
-        else:
+        elif not self._cluster.batches.is_stale(task.first_batch):
             self._tasks.allocate(task, placed.node_id, placed.uuid)
 
     def _refused(self, refused: RejectedAllocationAsk) -> None:

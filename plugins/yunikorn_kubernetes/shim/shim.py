@@ -39,8 +39,10 @@ from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import RUNNING, SCHEDULER, fire
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.translator import Translator
+from yunikorn_kubernetes.shim.workload_gangs import TIMEOUT, WorkloadGangs
 from yunikorn_kubernetes.translation.pod_applications import is_placeholder, is_terminated
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 from yunikorn_service.async_scheduler import AsyncScheduler
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -100,8 +102,13 @@ class Shim:
         registration: Callable[[], Registration],
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        readings: WorkloadReadings | None = None,
+        gang_timeout: float = TIMEOUT,
     ) -> None:
-        """Create a shim that is not registered; `registration` is asked at each registration."""
+        """Create a shim that is not registered; `registration` is asked at each registration.
+
+        Without `readings`, no gang is taken from the owner of its pods.
+        """
         self._core, self._registration, self._events = core, registration, events
         self.rm_id = registration().rm_id
         self.state = SCHEDULER.initial
@@ -133,10 +140,24 @@ class Shim:
             lambda app, reason: self._applications.placeholders_failed(app, reason),
         )
         self._applications = ApplicationFlow(
-            self.cluster, self._tasks, self._placeholders, self._failures, events, self.conditions
+            self.cluster,
+            self._tasks,
+            self._placeholders,
+            self._failures,
+            events,
+            self.conditions,
+            lambda app_id, reason: self.workloads.refused(app_id, reason),
         )
         self._nodes = NodeFlow(self.cluster, self._tasks, events)
-        self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, events)
+        self.workloads = WorkloadGangs(
+            self.cluster,
+            readings if readings is not None else WorkloadReadings.of_nothing(),
+            writes,
+            events,
+            self._look_at,
+            timeout=gang_timeout,
+        )
+        self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, events, self.workloads)
         self._responses = Responses(
             self.cluster, self._applications, self._tasks, self._nodes, self._deletions, self._want_resync
         )
@@ -186,6 +207,7 @@ class Shim:
         self._backlog = backlog
         nodes, known = [*world.nodes()], [*world.pods()]
         self._applications.recover_from(pod for pod in known if is_terminated(pod))
+        self.workloads.recover_from(known)
         pods = in_order_of_recovery(pod for pod in known if not is_terminated(pod))
         for node in nodes:
             _contained(partial(self._nodes.changed, node), f"node {node.metadata.name}")
@@ -223,6 +245,7 @@ class Shim:
         self._placeholders.close()
         self.cluster.clear()
         self._pods.clear()
+        self.workloads.clear()
         self.batches.take()
         await self._register()
         await self._recover(self._world)
@@ -233,6 +256,7 @@ class Shim:
         self._deletions.close()
         self._failures.close()
         self._placeholders.close()
+        self.workloads.close()
 
     # -- changes of the cluster ---------------------------------------------------------------------
 
@@ -254,6 +278,10 @@ class Shim:
     def pod_removed(self, pod: Pod) -> None:
         """Apply the deletion of a pod."""
         self._apply(lambda: self._pods.removed(pod))
+
+    def _look_at(self, pods: Iterable[Pod]) -> None:
+        given = [*pods]
+        self._apply(lambda: self._pods.look_at(given))
 
     def node_changed(self, node: Node) -> None:
         """Apply a new or changed node."""

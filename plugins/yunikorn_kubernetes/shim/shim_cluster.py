@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from yunikorn.interface.messages import Allocation, PreemptionPolicy
@@ -13,6 +15,7 @@ from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.shim.translator import Translator
+from yunikorn_kubernetes.translation.pod_applications import ApplicationTerms
 
 
 @attrs.define(eq=False, slots=True)
@@ -34,6 +37,10 @@ class ShimCluster:
         """Tasks by uid of their pod."""
         self.applications: dict[str, KubernetesApplication] = {}
         """Applications by id; one that has failed stays until its last pod is gone."""
+        self.terms: dict[str, ApplicationTerms] = {}
+        """Terms of the applications that are not described by their first pod, by id."""
+        self.on_assigned: Callable[[str], object] = lambda _: None
+        """Called with the uid of a pod that has got a node."""
         self.nodes: dict[str, ClusterNode] = {}
         self.foreign: dict[str, ForeignPod] = {}
         """Assigned pods of other schedulers by uid, on known nodes and others."""
@@ -42,7 +49,7 @@ class ShimCluster:
 
     def clear(self) -> None:
         """Forget everything, before a new recovery."""
-        for known in (self.tasks, self.applications, self.nodes, self.foreign, self._by_node):
+        for known in (self.tasks, self.applications, self.terms, self.nodes, self.foreign, self._by_node):
             known.clear()
 
     def has(self, task: Task) -> bool:
@@ -54,6 +61,7 @@ class ShimCluster:
     def assign(self, uid: str, node: str) -> None:
         """Note that a pod is assigned to a node."""
         self._by_node.setdefault(node, {})[uid] = None
+        self.on_assigned(uid)
 
     def unassign(self, uid: str, node: str) -> None:
         """Note that a pod is not on a node any more."""
@@ -83,7 +91,7 @@ class ShimCluster:
                 task.app_id,
                 node_id=task.node,
                 resource_per_alloc=task.resource,
-                priority=task.pod.spec.priority or 0,
+                priority=(task.pod.spec.priority or 0) if task.priority is None else task.priority,
                 allocation_tags=task.tags,
                 task_group_name=task.group,
                 placeholder=task.placeholder,
@@ -121,6 +129,13 @@ class ShimCluster:
         if not task.is_foreign:
             task.is_foreign, task.uuid = True, ""
             self.send(task)
+
+    def remove_application(self, app: KubernetesApplication) -> None:
+        """Take an application back from the core, of which no pod was placed; its tasks are forgotten."""
+        self.batches.remove_application(app.id, app.batch)
+        del self.applications[app.id]
+        for uid in app.tasks:
+            self.tasks.pop(uid, None)
 
     def release(self, task: Task) -> None:
         """Report the end of a task to the core."""

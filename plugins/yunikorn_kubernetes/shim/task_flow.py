@@ -52,6 +52,7 @@ class TaskFlow:
         if not (fire(TASK, task, "InitTask") and fire(TASK, task, "SubmitTask")):
             return
         self._cluster.send(task)
+        task.first_batch = task.batch
         self._conditions.submitted(task)
         pod = task.pod
         note = f"{task.namespace}/{task.name} is queued and waiting for allocation"

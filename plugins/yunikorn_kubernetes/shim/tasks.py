@@ -37,6 +37,8 @@ class Task:
     group: str = ""
     """Name of its task group; empty for a task outside of gangs."""
     originator: bool = False
+    priority: int | None = None
+    """Priority of its gang; None for that of the pod."""
     state: str = NEW
     node: str = ""
     """Node that the core chose, or to which the pod is bound."""
@@ -48,6 +50,8 @@ class Task:
     """Tags as last computed."""
     batch: int = 0
     """Number of the batch with the latest entry of this task; answers to earlier ones are stale."""
+    first_batch: int = 0
+    """Number of the batch with the first entry: an earlier placement was of an application that is gone."""
     termination: TerminationType = TerminationType.STOPPED_BY_RM
     """Type with which the end of the pod is reported; the one of the core if the core requested the end."""
     deleting: bool = False

@@ -23,6 +23,7 @@ from yunikorn_kubernetes.translation.placeholders import (
 )
 from yunikorn_kubernetes.translation.pod_applications import (
     DEFAULT_NAMESPACE,
+    ApplicationTerms,
     application_id,
     metadata_conflicts,
     new_application,
@@ -101,19 +102,19 @@ class Translator:
         """Return True if the namespace of a pod has been reported."""
         return (pod.metadata.namespace or DEFAULT_NAMESPACE) in self._references.namespaces
 
-    def submission(self, pod: Pod) -> PodSubmission:
-        """Return the application that a pod begins."""
-        reading = read_gang(pod) if self._settings.gangs else None
+    def submission(self, pod: Pod, terms: ApplicationTerms | None = None) -> PodSubmission:
+        """Return the application that a pod begins, with the `terms` of its owner if there are any."""
+        reading = read_gang(pod) if self._settings.gangs and terms is None else None
         gang = reading.gang if reading is not None else None
         namespace = self._references.namespaces.get(pod.metadata.namespace or DEFAULT_NAMESPACE)
         of_namespace = namespace_tags(namespace) if namespace is not None else None
         tags = of_namespace.tags if of_namespace is not None else {}
-        made = new_application(pod, tags, gang, unique=self._settings.unique_app_ids)
+        made = new_application(pod, tags, gang, terms, unique=self._settings.unique_app_ids)
         ignored = made.problems + (of_namespace.problems if of_namespace is not None else ())
         return PodSubmission(
             made.request,
             PlaceholderOwner.of(pod, made.request.application_id, queue_name(pod)),
-            gang,
+            gang if terms is None else terms.gang,
             reading.problems if reading is not None else (),
             ignored + (reading.ignored if reading is not None else ()),
         )

@@ -84,6 +84,11 @@ def id_of_namespace(namespace: str) -> str:
     return f"yunikorn-{namespace}-autogen"[:LONGEST_ID].rstrip("-")
 
 
+def generated_ids(namespace: str) -> tuple[str, str]:
+    """Return the ids that the admission controller writes into pods of a namespace that name none."""
+    return id_of_namespace(namespace), f"{namespace[:LONGEST_NAMESPACE]}{names.UNIQUE_SUFFIX}"
+
+
 def queue_name(pod: Pod) -> str:
     """Return the queue that a pod names; empty where placement rules have to choose."""
     return _first(pod.metadata, QUEUE_SOURCES)
@@ -174,6 +179,15 @@ def owner_references(pod: Pod) -> tuple[OwnerReference, ...]:
 
 
 @attrs.frozen
+class ApplicationTerms:
+    """Id, gang and further tags of an application, where the owner of its pods determines them."""
+
+    app_id: str
+    gang: AnnotatedGang | None = None
+    tags: Mapping[str, str] = attrs.Factory(dict)
+
+
+@attrs.frozen
 class NewApplication:
     """Application of its first pod, with what was ignored in the pod."""
 
@@ -182,17 +196,30 @@ class NewApplication:
 
 
 def new_application(
-    pod: Pod, of_namespace: Mapping[str, str], gang: AnnotatedGang | None = None, *, unique: bool = False
+    pod: Pod,
+    of_namespace: Mapping[str, str],
+    gang: AnnotatedGang | None = None,
+    terms: ApplicationTerms | None = None,
+    *,
+    unique: bool = False,
 ) -> NewApplication:
-    """Return the application that a pod creates; `gang` is None without (usable) task groups."""
+    """Return the application that a pod creates; `gang` is None without (usable) task groups.
+
+    With `terms`, id, gang and further tags are those of the owner of the pod.
+    """
     owner, problem = user_of(pod)
     request = AddApplicationRequest(
-        application_id(pod, unique=unique),
+        application_id(pod, unique=unique) if terms is None else terms.app_id,
         queue_name(pod),
         PARTITION,
         owner,
         application_tags(pod, of_namespace),
     )
+    if terms is not None:
+        gang = terms.gang
+        for name in (names.TASK_GROUPS, names.SCHEDULING_POLICY_PARAMETERS):
+            request.tags.pop(name, None)
+        request.tags.update(terms.tags)
     if gang is not None:
         request.placeholder_ask = gang.total
         request.execution_timeout_ms = gang.timeout_seconds * 1000

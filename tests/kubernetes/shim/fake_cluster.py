@@ -44,6 +44,7 @@ from yunikorn_kubernetes.shim.translator import References, TranslationSettings,
 from yunikorn_kubernetes.volumes.claims import VolumeTags
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 from yunikorn_service.async_scheduler import AsyncScheduler
 
 RM = "kubernetes"
@@ -190,8 +191,13 @@ class FakeCluster:
             self.clock,
             lambda: Registration(RM, config=self.config),
             sleep=lambda _: asyncio.sleep(0),
+            readings=self.make_readings(),
         )
         self._running: asyncio.Future[Any] | None = None
+
+    def make_readings(self) -> WorkloadReadings:
+        """Return the readings of the owners of pods."""
+        return WorkloadReadings.of_nothing()
 
     # -- the process ----------------------------------------------------------------------------------
 

@@ -1,0 +1,425 @@
+"""Gangs of workloads: their pods are kept back until as many exist as start together.
+
+The owner of the pods says how many that are. Then all of them are sent to the core in one update, as an
+Atomic gang. A gang whose pods do not come in time is as large as the number of those that exist. Once a
+member was placed, or has ended, each further pod starts by itself: a replacement never waits for a gang.
+
+A member that is gone before the gang was placed takes the gang back from the core: the owner is read again,
+and the gang is made of the pods that are there then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from yunikorn.resources import Resource, Tally, grow
+from yunikorn_kubernetes import names
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.objects import Pod
+from yunikorn_kubernetes.shim.conditions import SKIPPED
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
+from yunikorn_kubernetes.translation.pod_applications import ApplicationTerms, is_ours, is_terminated
+from yunikorn_kubernetes.translation.task_groups import ATOMIC, AnnotatedGang, AnnotatedTaskGroup
+from yunikorn_kubernetes.workloads.workload_readings import POD_GROUP, Key, WorkloadReading, WorkloadReadings
+from yunikorn_service.background import BackgroundTasks
+
+_log = logging.getLogger("yunikorn.kubernetes.workloads")
+
+TIMEOUT = 30.0
+"""Seconds without a further pod after which a gang is made of those that exist."""
+FIRST_NOTE = 2.0
+"""Seconds after which the conditions of pods say what they wait for."""
+FORMING, SUBMITTED, STARTED = "forming", "submitted", "started"
+
+
+@attrs.frozen
+class Membership:
+    """Application and role of a pod."""
+
+    app_id: str = ""
+    """Application of its gang; empty for the one that the pod names."""
+    group: str = ""
+    """Role in a gang that has not started; empty for a pod that starts by itself."""
+    priority: int | None = None
+    """Priority of the gang; None for that of the pod."""
+
+
+BY_ITSELF = Membership()
+
+
+@attrs.define(eq=False)
+class FormingGang:
+    """Gang of a workload with its pods that exist, also those that have ended."""
+
+    reading: WorkloadReading
+    state: str = FORMING
+    pods: dict[str, Pod] = attrs.Factory(dict)
+    """Latest versions by uid."""
+    keys: set[Key] = attrs.Factory(set)
+    members: dict[str, str] = attrs.Factory(dict)
+    """Roles of the members that start together, by uid; empty while the gang is forming."""
+    is_late: bool = False
+    """True once the time for further pods is over."""
+    looks: int = 0
+    """Number of times at which the gang was looked at."""
+    is_confirmed: bool = False
+    """True if the owner was read after the latest pod came."""
+
+    @property
+    def id(self) -> str:
+        """Id of its application."""
+        return self.reading.app_id
+
+    def waiting(self) -> list[Pod]:
+        """Return the pods without a node, in the order of their numbers."""
+        reader = self.reading.roles
+        found = [pod for pod in self.pods.values() if not (pod.spec.node_name or is_terminated(pod))]
+        return sorted(found, key=lambda pod: (reader.place_in_order(pod), pod.metadata.name))
+
+    def choose(self) -> tuple[dict[str, str], int]:
+        """Return the roles by uid of the pods that start together, and how many are missing."""
+        gang, waiting = self.reading.gang, self.waiting()
+        chosen: dict[str, str] = {}
+        missing = 0
+        for role in gang.roles if gang is not None else ():
+            there = [one.metadata.uid for one in waiting if self.reading.roles.role(one) == role.name]
+            chosen.update(dict.fromkeys(there[: role.needed], role.name))
+            missing += max(0, role.needed - len(there))
+        return chosen, missing
+
+
+class WorkloadGangs:
+    """Decides for each pod whether it waits for its gang, and in which application it is scheduled."""
+
+    def __init__(
+        self,
+        cluster: ShimCluster,
+        readings: WorkloadReadings,
+        writes: QueuedWrites,
+        events: PodEvents,
+        look_at: Callable[[Iterable[Pod]], object],
+        *,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Create without gangs; `look_at` is called with pods for which the answer may have changed."""
+        self._cluster, self._readings, self._writes, self._events = cluster, readings, writes, events
+        self._look_at, self._timeout = look_at, timeout
+        self._gangs: dict[str, FormingGang] = {}
+        """Gangs by id of their application."""
+        self._of_pod: dict[str, FormingGang] = {}
+        self._unread: dict[Key, dict[str, Pod]] = {}
+        """Pods by uid whose owner is being read, or whose PodGroup does not exist yet, by key."""
+        self._pods_of_key: dict[Key, set[str]] = {}
+        self._key_of_pod: dict[str, Key] = {}
+        self._timers = BackgroundTasks(_log)
+        cluster.on_assigned = self.assigned
+
+    # -- life -------------------------------------------------------------------------------------------
+
+    async def prepare(self, pods: Iterable[Pod]) -> None:
+        """Read the owners of the pods of a cluster before it is reported."""
+        await self._readings.prepare(pod for pod in pods if is_ours(pod))
+
+    def recover_from(self, pods: Iterable[Pod]) -> None:
+        """Note the gangs whose members had started before a recovery."""
+        for pod in pods:
+            if is_ours(pod) and (pod.spec.node_name or is_terminated(pod)):
+                self.membership(pod)
+
+    def clear(self) -> None:
+        """Forget all gangs, before a new recovery."""
+        self._timers.cancel_all()
+        for known in (self._gangs, self._of_pod, self._unread, self._pods_of_key, self._key_of_pod):
+            known.clear()
+
+    def close(self) -> None:
+        """End the work in the background."""
+        self._timers.cancel_all()
+        self._readings.close()
+
+    # -- pods -------------------------------------------------------------------------------------------
+
+    def membership(self, pod: Pod) -> Membership | str:
+        """Return how a pod is scheduled, or why it waits."""
+        uid = pod.metadata.uid
+        gang = self._of_pod.get(uid)
+        if gang is None:
+            key = self._key_of_pod.get(uid) or self._readings.key_of(pod)
+            if key is None:
+                return BY_ITSELF
+            self._key_of_pod[uid] = key
+            self._pods_of_key.setdefault(key, set()).add(uid)
+            reading = self._readings.known(pod, key)
+            if reading is None:
+                return BY_ITSELF if pod.spec.node_name else self._await_reading(pod, key)
+            self._unread.get(key, {}).pop(uid, None)
+            if not reading.has(pod):
+                return BY_ITSELF
+            if key[0] == POD_GROUP:
+                self._settle_precedence(pod, reading)
+            gang = self._join(pod, key, reading)
+        gang.pods[uid] = pod
+        return self._membership_in(gang, pod)
+
+    def refused(self, app_id: str, reason: str) -> bool:
+        """Let the pods of a gang start by themselves that the core refuses; return False for other gangs.
+
+        The gang was taken from an owner who did not ask for one. A PodGroup has asked.
+        """
+        gang = self._gangs.get(app_id)
+        is_asked_for = gang is not None and any(key[0] == POD_GROUP for key in gang.keys)
+        if gang is None or is_asked_for or gang.state != SUBMITTED:
+            return False
+        note = f"{gang.reading.note}: the scheduler refuses it, so each pod starts by itself: {reason}"
+        first = gang.pods[next(iter(gang.members))]
+        self._events.pod(first, "GangRefused", "GangScheduling", note, warning=True)
+        self._withdraw(gang)
+        self._start(gang)
+        return True
+
+    def _withdraw(self, gang: FormingGang) -> None:
+        """Take the application of a gang back from the core."""
+        app = self._cluster.applications.get(gang.id)
+        if app is not None:
+            self._cluster.remove_application(app)
+        gang.members = {}
+
+    def _membership_in(self, gang: FormingGang, pod: Pod) -> Membership | str:
+        uid, reading = pod.metadata.uid, gang.reading
+        if pod.spec.node_name or is_terminated(pod):
+            self._start(gang)
+        if uid in gang.members:
+            return Membership(gang.id, gang.members[uid], reading.priority)
+        if gang.state == STARTED or reading.gang is None:
+            return Membership(gang.id, "", reading.priority)
+        if gang.state == SUBMITTED:
+            return f"{reading.note}: starts when that has started"
+        chosen, missing = gang.choose()
+        return f"{reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
+
+    def _await_reading(self, pod: Pod, key: Key) -> str:
+        waiting = self._unread.setdefault(key, {})
+        if not waiting:
+            self._readings.begin(pod, key, lambda: self._was_read(key))
+        waiting[pod.metadata.uid] = pod
+        if key[0] == POD_GROUP:
+            note = f"its PodGroup {key[1]} does not exist"
+            self._later(FIRST_NOTE, ("note", key), lambda: self._note([*waiting.values()], note))
+            return note
+        return f"its {key[0]} is being read"
+
+    def _was_read(self, key: Key) -> None:
+        self._look_at([*self._unread.pop(key, {}).values()])
+
+    def group_changed(self, group: str) -> None:
+        """Continue with the pods of a PodGroup that was created or deleted."""
+        key = POD_GROUP, group, ""
+        self._timers.cancel(("note", key))
+        self._was_read(key)
+
+    def _settle_precedence(self, pod: Pod, reading: WorkloadReading) -> None:
+        if names.TASK_GROUPS in pod.metadata.annotations:
+            note = (
+                f"the annotation {names.TASK_GROUPS} is ignored, because the pod names the {reading.label}:"
+                " remove one of them"
+            )
+            self._events.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
+
+    def _join(self, pod: Pod, key: Key, reading: WorkloadReading) -> FormingGang:
+        gang = self._gangs.get(reading.app_id)
+        if gang is None:
+            gang = self._gangs[reading.app_id] = FormingGang(reading)
+            if reading.gang is None or reading.gang.has_started:
+                self._start(gang)
+        gang.keys.add(key)
+        self._of_pod[pod.metadata.uid] = gang
+        gang.pods[pod.metadata.uid] = pod
+        if gang.state == FORMING:
+            self._later(FIRST_NOTE, ("note", gang.id), lambda: self._note_forming(gang))
+            self._plan(gang)
+        return gang
+
+    def _note_forming(self, gang: FormingGang) -> None:
+        if gang.state == FORMING:
+            chosen, missing = gang.choose()
+            note = f"{gang.reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
+            self._note(gang.waiting(), note)
+
+    def _note(self, pods: Iterable[Pod], note: str) -> None:
+        for pod in pods:
+            self._writes.set_condition(PodRef.of(pod), SKIPPED, note)
+
+    # -- forming ----------------------------------------------------------------------------------------
+
+    def _plan(self, gang: FormingGang) -> None:
+        """Look at a gang when all changes of this turn are known, and give it time for further pods."""
+        gang.is_late = gang.is_confirmed = False
+        self._timers.cancel(("late", gang.id))
+        self._later(self._timeout, ("late", gang.id), lambda: self._be_late(gang))
+        if ("look", gang.id) not in self._timers:
+            self._later(0.0, ("look", gang.id), lambda: self._form(gang))
+
+    def _later(self, seconds: float, key: tuple[str, object], act: Callable[[], object]) -> None:
+        async def work() -> None:
+            await (self._readings.sleep(seconds) if seconds else asyncio.sleep(0))
+            self._timers.cancel(key)
+            act()
+
+        if key not in self._timers:
+            self._timers.begin(work(), f"{key[0]} of {key[1]}", key=key)
+
+    def _be_late(self, gang: FormingGang) -> None:
+        """Read the owner a last time, then make the gang of the pods that exist."""
+        gang.is_late = gang.is_confirmed = True
+        self._read_again(gang)
+
+    def _read_again(self, gang: FormingGang) -> None:
+        pod = next(iter(gang.waiting()), None)
+        key = self._key_of_pod.get(pod.metadata.uid) if pod is not None else None
+        if pod is None or key is None or gang.state != FORMING:
+            return
+        if key[0] == POD_GROUP:
+            self._form(gang)
+        else:
+            self._readings.begin(pod, key, lambda: self._use(gang, pod, key))
+
+    def _use(self, gang: FormingGang, pod: Pod, key: Key) -> None:
+        reading = self._readings.known(pod, key)
+        if reading is not None and gang.state == FORMING:
+            if reading.app_id == gang.id:
+                gang.reading = reading
+            else:
+                # The owner does not describe a gang any more.
+                self._start(gang)
+            self._form(gang)
+
+    def _form(self, gang: FormingGang) -> None:
+        """Send the members of a gang to the core if they are complete, or if no more pods come."""
+        if gang.state != FORMING or self._gangs.get(gang.id) is not gang:
+            return
+        gang.looks += 1
+        chosen, missing = gang.choose()
+        if not chosen or (missing and not gang.is_late):
+            return
+        if gang.looks > 1 and not gang.is_confirmed:
+            # The owner may want more pods, or fewer, than when it was read first.
+            gang.is_confirmed = True
+            self._read_again(gang)
+            return
+        if missing:
+            note = (
+                f"{gang.reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist, and no more came"
+                f" for {self._timeout:g} s: these start together"
+            )
+            first = gang.pods[next(iter(chosen))]
+            self._events.pod(first, "GangIncomplete", "GangScheduling", note, warning=True)
+        self._stop_timers(gang)
+        gang.state, gang.members = SUBMITTED, chosen
+        app = self._cluster.applications.get(gang.id)
+        if app is not None and not app.tasks:
+            # The core has not completed the run before.
+            self._cluster.remove_application(app)
+        self._cluster.terms[gang.id] = self._terms(gang)
+        self._look_at([gang.pods[uid] for uid in chosen])
+
+    def _terms(self, gang: FormingGang) -> ApplicationTerms:
+        translation = self._cluster.translation
+        total: Tally = {}
+        counts: dict[str, int] = {}
+        sizes: dict[str, Resource] = {}
+        for uid, role in gang.members.items():
+            sizes[role] = resource = translation.resource(gang.pods[uid])
+            counts[role] = counts.get(role, 0) + 1
+            grow(total, resource)
+        groups = tuple(AnnotatedTaskGroup(role, counts[role], {}, sizes[role]) for role in counts)
+        made = AnnotatedGang(groups, Resource(total), style=ATOMIC)
+        return ApplicationTerms(gang.id, made, self._tags(gang))
+
+    @staticmethod
+    def _tags(gang: FormingGang) -> dict[str, str]:
+        reading = gang.reading
+        text = reading.note if reading.gang is not None else reading.label
+        return {names.APP_TAG_WORKLOAD: text, **reading.tags}
+
+    def _stop_timers(self, gang: FormingGang) -> None:
+        for what in ("late", "look", "note"):
+            self._timers.cancel((what, gang.id))
+
+    # -- the start, and what follows --------------------------------------------------------------------
+
+    def assigned(self, uid: str) -> None:
+        """Note that a pod has a node: its gang has started."""
+        gang = self._of_pod.get(uid)
+        if gang is not None:
+            self._start(gang)
+
+    def _start(self, gang: FormingGang) -> None:
+        """Let every further pod of a gang start by itself."""
+        if gang.state == STARTED:
+            return
+        gang.state = STARTED
+        self._stop_timers(gang)
+        self._cluster.terms[gang.id] = ApplicationTerms(gang.id, None, self._tags(gang))
+        rest = [pod for pod in gang.waiting() if pod.metadata.uid not in gang.members]
+        if rest:
+            self._look_at(rest)
+
+    def has(self, pod: Pod) -> bool:
+        """Return True for a pod of a gang that exists."""
+        return pod.metadata.uid in self._of_pod
+
+    def seen(self, pod: Pod) -> None:
+        """Note the latest version of a pod that is scheduled."""
+        gang = self._of_pod.get(pod.metadata.uid)
+        if gang is not None:
+            gang.pods[pod.metadata.uid] = pod
+
+    def ended(self, pod: Pod) -> None:
+        """Note that the containers of a pod have ended; the pod still exists."""
+        uid = pod.metadata.uid
+        gang = self._of_pod.get(uid)
+        if gang is not None:
+            gang.pods[uid] = pod
+            if pod.spec.node_name:
+                self._start(gang)
+
+    def gone(self, pod: Pod) -> None:
+        """Note that a pod does not exist any more."""
+        uid = pod.metadata.uid
+        key = self._key_of_pod.pop(uid, None)
+        if key is None:
+            return
+        unread = self._unread.get(key, {})
+        unread.pop(uid, None)
+        if not unread:
+            self._unread.pop(key, None)
+        gang = self._of_pod.pop(uid, None)
+        if gang is not None:
+            del gang.pods[uid]
+            if not gang.pods:
+                self._stop_timers(gang)
+                self._cluster.terms.pop(gang.id, None)
+                del self._gangs[gang.id]
+            elif gang.state == SUBMITTED and uid in gang.members:
+                self._take_back(gang)
+            elif gang.state == FORMING:
+                self._read_again(gang)
+        pods = self._pods_of_key[key]
+        pods.discard(uid)
+        if not pods:
+            del self._pods_of_key[key]
+            self._readings.forget(key)
+
+    def _take_back(self, gang: FormingGang) -> None:
+        """Withdraw a gang from the core that has lost a member before it was placed."""
+        self._withdraw(gang)
+        gang.state = FORMING
+        self._look_at(gang.waiting())
+        self._plan(gang)
+        self._read_again(gang)

@@ -1,0 +1,1 @@
+"""Kinds of work that are recognised without annotations: readers of owners, and their gangs."""

@@ -1,0 +1,115 @@
+"""Pods with owners in the cluster in memory: objects of any kind, and pods as their controllers make them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from tests.kubernetes.shim.fake_cluster import APP, CONFIG, FakeCluster
+from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.objects import OwnerReference, Pod
+from yunikorn_kubernetes.workloads.pod_groups import PodGroup
+from yunikorn_kubernetes.workloads.reader_registry import DEFAULT_READERS, WorkloadReaders
+from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+class OwnedCluster(FakeCluster):
+    """A cluster whose pods have owners; pauses of the shim end when `pass_time` is called."""
+
+    def __init__(self, config: str = CONFIG, kinds: tuple[str, ...] = ("all",)) -> None:
+        self.owners: dict[tuple[str, str], dict[str, Any]] = {}
+        """Objects by kind and name."""
+        self.reads: list[str] = []
+        """Name of every object that was read."""
+        self.errors: dict[str, list[ApiError]] = {}
+        """Errors of the next reads by kind."""
+        self.groups: dict[str, PodGroup] = {}
+        self.kinds = kinds
+        self._numbers = itertools.count(1)
+        self._pauses: list[asyncio.Future[None]] = []
+        super().__init__(config)
+
+    def make_readings(self) -> WorkloadReadings:
+        """Return new readings, as a new process has."""
+        return WorkloadReadings(
+            WorkloadReaders([reader() for reader in DEFAULT_READERS]),
+            self._read,
+            self.kinds,
+            namespaces=self.references.namespaces,
+            groups=self.groups,
+            sleep=self._pause,
+        )
+
+    async def start(self) -> None:
+        """Read the owners, then start the shim."""
+        await self.shim.workloads.prepare(self.pods())
+        await super().start()
+
+    async def _pause(self, seconds: float) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._pauses.append(future)
+        await future
+
+    async def pass_time(self) -> None:
+        """End all pauses that have begun."""
+        pauses, self._pauses = self._pauses, []
+        for future in pauses:
+            if not future.done():
+                future.set_result(None)
+        await self.settle()
+
+    async def _read(self, reference: OwnerReference, plural: str, namespace: str) -> dict[str, Any] | None:
+        await asyncio.sleep(0)
+        self.reads.append(reference.name)
+        if self.errors.get(reference.kind):
+            raise self.errors[reference.kind].pop(0)
+        return self.owners.get((reference.kind, reference.name))
+
+    # -- objects --------------------------------------------------------------------------------------
+
+    def own(
+        self,
+        kind: str,
+        name: str,
+        spec: Mapping[str, Any],
+        *,
+        api: str = "batch/v1",
+        owner: OwnerReference | None = None,
+        **more: Any,
+    ) -> OwnerReference:
+        """Make an object, or replace its fields; return the reference to it as the controller of others."""
+        known = self.owners.get((kind, name))
+        uid = known["metadata"]["uid"] if known is not None else f"{next(self._numbers):08d}-{kind}"
+        references = (
+            []
+            if owner is None
+            else [
+                {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+                | {"controller": True}
+            ]
+        )
+        self.owners[kind, name] = {
+            "metadata": {"name": name, "namespace": "default", "uid": uid, "ownerReferences": references},
+            "spec": dict(spec),
+            **more,
+        }
+        return OwnerReference(api_version=api, kind=kind, name=name, uid=uid, controller=True)
+
+    def owned_pod(
+        self, name: str, owner: OwnerReference, labels: Mapping[str, str] | None = None, **arguments: Any
+    ) -> Pod:
+        """Create a pod of a controller that names no application."""
+        return self.add_pod(name, owners=(owner,), labels={APP: "", **(labels or {})}, **arguments)
+
+    def job(self, name: str, pods: int, completions: int | None = None, **more: Any) -> OwnerReference:
+        """Make an Indexed Job."""
+        spec = {"parallelism": pods, "completions": completions or pods, "completionMode": "Indexed"}
+        return self.own("Job", name, spec, **more)
+
+    def job_pod(self, job: OwnerReference, index: int, suffix: str = "", **arguments: Any) -> Pod:
+        """Create a pod of an Indexed Job."""
+        return self.owned_pod(f"{job.name}-{index}{suffix}", job, {INDEX: str(index)}, **arguments)
