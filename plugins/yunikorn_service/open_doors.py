@@ -58,20 +58,19 @@ class OpenDoors:
         return parts
 
     async def open(self, service: api.Service) -> dict[str, str]:
-        """Open all doors, or none; returns their addresses by name. Raises `UsageError`."""
+        """Open all doors, and return their addresses by name.
+
+        Raises `UsageError` for a door that cannot be opened; `close` then closes those before it.
+        """
         bound: dict[str, str] = {}
-        try:
-            for door in self._doors:
-                if isinstance(door, ServiceDoor):
-                    bound[door.name] = await door.start(service)
-                    self._opened.append(door)
-                else:
-                    # Closed even if it cannot be opened: it need not undo a half of its start.
-                    self._opened.append(door)
-                    bound[door.name] = await self._open(door, service)
-        except BaseException:
-            await self.close()
-            raise
+        for door in self._doors:
+            if isinstance(door, ServiceDoor):
+                bound[door.name] = await door.start(service)
+                self._opened.append(door)
+            else:
+                # Closed even if it cannot be opened: it need not undo a half of its start.
+                self._opened.append(door)
+                bound[door.name] = await self._open(door, service)
         return {name: address for name, address in bound.items() if address}
 
     async def close(self) -> None:
@@ -118,6 +117,8 @@ class OpenDoors:
             except CoreStopped:
                 pass
             except contained() as error:
+                if _is_cancelled(error):
+                    raise  # the door is closed
                 reason = self._ended[id(door)] = f"{self._named(door)} has failed: {describe_error(error)}"
                 _log.error("%s", reason, exc_info=error)
 
@@ -133,6 +134,8 @@ class OpenDoors:
                 " service.run_in_background)"
             )
         except contained() as error:
+            if _is_cancelled(error):
+                raise  # a signal ends the service
             reason = describe_error(error)
         raise UsageError(f"{self._named(door)} cannot be opened: {reason}")
 
@@ -149,6 +152,8 @@ class OpenDoors:
         except _TookTooLong as error:
             _log.error("%s %s: %s", operation, self._named(door), error)
         except contained() as error:
+            if _is_cancelled(error):
+                raise
             _log.error("%s %s: %s", operation, self._named(door), describe_error(error))
 
     def _report(self, door: Door, operation: str) -> None:
@@ -197,13 +202,17 @@ async def _limited(seconds: float, blocked: Callable[[], object]) -> AsyncIterat
             raise _TookTooLong(f"it took longer than {seconds:g} s, and was ended") from None
         raise
     except asyncio.CancelledError as error:
-        # The service itself is cancelled by a signal only; a door may await what it has cancelled.
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if _is_cancelled(error):
             raise
         raise RuntimeError("it awaited work that was cancelled") from error
     finally:
         timer.cancel()
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Return True if an error cancels the current task, and is not that of work a door has cancelled."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _text(value: object, method: str) -> str:

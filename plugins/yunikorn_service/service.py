@@ -113,7 +113,10 @@ class Service:
         self.statistics = None if options.stats is None else PluginStatistics(stopwatch)
         """Statistics of plugins; None if they are not counted."""
         self.registry = registry if self.statistics is None else registry.counting(self.statistics)
-        self._over = asyncio.Event()
+        self._over, self._is_open = asyncio.Event(), asyncio.Event()
+        self._opening: asyncio.Task[Any] | None = None
+        """Task that opens the doors."""
+        self._reloads = asyncio.Lock()
         loop = asyncio.get_running_loop()
         self._signals_to_stop = StopSignals(loop.time)
         self._tasks = BackgroundTasks(_log)
@@ -161,14 +164,14 @@ class Service:
     async def run(self, announce: Callable[[Mapping[str, str]], None]) -> int:
         """Run from start to end; returns the exit status."""
         try:
-            bound = await self.doors.open(self)
-            self.core.threaded.start()
             with self._signals():
-                self._begin()
-                announce(bound)
-                await self._over.wait()
-                await self._tasks.close()
-                await self.doors.close()
+                try:
+                    bound = await self._opened()
+                    if bound is not None:
+                        await self._run_core(bound, announce)
+                finally:
+                    await self._tasks.close()
+                    await self.doors.close()
                 await self.core.close()
                 await asyncio.to_thread(self.sinks.finish)
         finally:
@@ -178,6 +181,32 @@ class Service:
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()
         return DIED if self.core.threaded.failure is not None else self._status()
+
+    async def _opened(self) -> dict[str, str] | None:
+        """Open the doors; returns their addresses, or None if a signal has ended that."""
+        self._opening = task = asyncio.current_task()
+        assert task is not None
+        try:
+            return await self.doors.open(self)
+        except asyncio.CancelledError:
+            if not self._over.is_set():
+                raise
+            return None
+        finally:
+            self._opening = None
+            if self._over.is_set():
+                # The doors are closed by a task that nothing cancels.
+                task.uncancel()
+
+    async def _run_core(
+        self, bound: Mapping[str, str], announce: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """Run the core until the end of the service."""
+        self.core.threaded.start()
+        self._begin()
+        self._is_open.set()
+        announce(bound)
+        await self._over.wait()
 
     def _status(self) -> int:
         """Return the exit status of a service whose core did not fail."""
@@ -238,13 +267,17 @@ class Service:
                 loop.remove_signal_handler(number)
 
     async def _reload(self) -> None:
-        await self.doors.reload()
-        await self.reloading.reload("SIGHUP")
+        await self._is_open.wait()
+        async with self._reloads:
+            await self.doors.reload()
+            await self.reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:
         if self._signals_to_stop.asks():
             _log.info("%s: stopping; a second signal ends the process at once", why)
             self._over.set()
+            if self._opening is not None:
+                self._opening.cancel()
         elif self._signals_to_stop.is_repeated:
             _log.warning("%s again: ending at once", why)
             os._exit(ENDED_AT_ONCE)

@@ -142,6 +142,85 @@ def test_a_door_that_failed_to_open_is_closed_with_those_before(tmp_path: Path, 
     assert "serves the scheduler interface" not in done.stdout
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_ends_a_service_whose_doors_are_being_opened(name: str, tmp_path: Path, serve: Call) -> None:
+    stop = "    async def stop(self):\n        log.warning('%s was closed', self.name)\n"
+    ends = f"        os.kill(os.getpid(), signal.{name})\n        await asyncio.Event().wait()"
+    door(tmp_path, stop, "aaa", "aaa")
+    door(tmp_path, stop + START + ends, "bbb", "bbb")
+    done = serve("--aaa", "--bbb")
+    assert done.returncode == 0, done.stderr
+    assert "aaa was closed" in done.stderr
+    assert "bbb was closed" in done.stderr
+    assert "ERROR" not in done.stderr
+    assert "serves the scheduler interface" not in done.stdout
+
+
+def test_work_that_the_end_of_a_service_cancels_has_not_failed(tmp_path: Path, serve: Call) -> None:
+    body = """
+    async def end(self, service):
+        await service.core.call(lambda scheduler: None)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+"""
+    door(tmp_path, body)
+    done = serve("--odd")
+    assert done.returncode == 0
+    assert "ERROR" not in done.stderr
+
+
+def test_the_end_of_a_service_cancels_a_reload(tmp_path: Path, serve: Call) -> None:
+    body = """
+    async def end(self, service):
+        await service.core.call(lambda scheduler: None)
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    async def reload(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+"""
+    door(tmp_path, body)
+    done = serve("--odd")
+    assert done.returncode == 0
+    assert "ERROR" not in done.stderr
+
+
+def test_doors_are_reloaded_one_reload_at_a_time_and_only_when_they_are_open(
+    tmp_path: Path, serve: Call
+) -> None:
+    body = """
+    busy, reloads = False, 0
+
+    async def start(self, service):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        log.warning("%d reloads at the start", self.reloads)
+        service.run_in_background(self.end(service))
+        return ""
+
+    async def end(self, service):
+        while self.reloads < 2:
+            await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async def reload(self):
+        assert not self.busy
+        self.busy = True
+        if not self.reloads:
+            os.kill(os.getpid(), signal.SIGHUP)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        self.busy = False
+        self.reloads += 1
+"""
+    door(tmp_path, body)
+    done = serve("--odd")
+    assert done.returncode == 0, done.stderr
+    assert "0 reloads at the start" in done.stderr
+    assert "AssertionError" not in done.stderr
+
+
 def test_failures_of_reload_and_of_probes_are_contained(tmp_path: Path, serve: Call) -> None:
     body = """
     async def end(self, service):
