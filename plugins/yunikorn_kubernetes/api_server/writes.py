@@ -112,6 +112,24 @@ class QueuedWrites:
         self._queue.put(Priority.DELETE, job)
         return asyncio.shield(job.result)
 
+    def update_status(
+        self,
+        resource: ApiResource[Any],
+        namespace: str,
+        name: str,
+        body: Callable[[], Mapping[str, Any] | None],
+        *,
+        delay: float = 0.0,
+    ) -> asyncio.Future[bool]:
+        """Merge the answer of `body` into the status of an object after a delay; None for nothing to write.
+
+        Each attempt calls `body` again, because a conflict means that the object has changed. The result is
+        False if the server refuses.
+        """
+        job = _StatusUpdate(self._server, resource, namespace, name, body, BackOff(self._random))
+        self._queue.put(Priority.STATUS, job, delay)
+        return asyncio.shield(job.result)
+
     def forget(self, uid: str) -> None:
         """End the writes for a pod that was deleted: its binding has the outcome GONE."""
         self._conditions.forget(uid)
@@ -258,6 +276,50 @@ class _StatusPatch(_FutureJob[bool]):
                 return max(self._back_off.next_delay(), error.retry_after or 0.0)
             if not error.is_not_found:
                 _log.warning("the status of pod %s cannot be written: %s", pod, error)
+            self._end(False)
+            return None
+        self._end(True)
+        return None
+
+    def abandon(self, why: str) -> None:
+        """Give up; see `Job`."""
+        self._end(False)
+
+
+class _StatusUpdate(_FutureJob[bool]):
+    """Job that merges what is current at each attempt into the status of an object."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        resource: ApiResource[Any],
+        namespace: str,
+        name: str,
+        body: Callable[[], Mapping[str, Any] | None],
+        back_off: BackOff,
+    ) -> None:
+        super().__init__()
+        self._server, self._resource = server, resource
+        self._namespace, self._name = namespace, name
+        self._body, self._back_off = body, back_off
+        self._refusals = 0
+
+    async def attempt(self) -> float | None:
+        """Patch the status; see `Job`."""
+        body = self._body()
+        try:
+            if body is not None:
+                await self._server.patch(
+                    self._resource, self._namespace, self._name, body, subresource="status"
+                )
+        except ApiError as error:
+            self._refusals += error.is_forbidden
+            may_be_permitted = error.is_forbidden and self._refusals <= FORBIDDEN_TRIES
+            if error.is_temporary or error.is_conflict or may_be_permitted:
+                return max(self._back_off.next_delay(), error.retry_after or 0.0)
+            if not error.is_not_found:
+                place = f"{self._namespace}/{self._name}"
+                _log.warning("the status of %s %s cannot be written: %s", self._resource.kind, place, error)
             self._end(False)
             return None
         self._end(True)

@@ -23,6 +23,22 @@ PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds between checks of the rights while the API server is not ready."""
 
 
+async def is_served(server: ApiServer, resource: ApiResource[Any]) -> bool:
+    """Return True if a server has a resource that others lack, and this process may list it.
+
+    Raises `ApiError` if the server does not answer.
+    """
+    try:
+        await server.check_list(resource)
+    except ApiError as error:
+        if not (error.is_not_found or error.is_forbidden):
+            raise
+        if error.is_forbidden:
+            _log.warning("%s are not read: %s; see %s", resource.plural, error, ROLES)
+        return False
+    return True
+
+
 class FirstContact:
     """Waits for an API server; `note` is called with the reason for each wait."""
 

@@ -24,7 +24,7 @@ from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.config_maps import CONFIGS
-from yunikorn_kubernetes.shim.api_server_check import FirstContact
+from yunikorn_kubernetes.shim.api_server_check import FirstContact, is_served
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
 from yunikorn_kubernetes.shim.shim import Registration, Shim
@@ -35,7 +35,7 @@ from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 from yunikorn_kubernetes.workloads.owner_objects import object_reader
-from yunikorn_kubernetes.workloads.reader_registry import load_readers
+from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS
 from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.background import begin_shared
@@ -245,7 +245,8 @@ class KubernetesNetwork:
                 except ConfigError:
                     await events.drain(DRAIN)
                     raise
-            parts = self._parts(connection, configuration, events)
+            has_groups = await access.answered(lambda: is_served(server, POD_GROUPS))
+            parts = self._parts(connection, configuration, events, has_groups)
             group.create_task(parts.watches.run())
             group.create_task(parts.writes.run())
             self._unready = "the objects of the cluster are being read"
@@ -269,13 +270,15 @@ class KubernetesNetwork:
             busy=lambda: self._writes is not None and self._writes.waiting.get(Priority.BIND, 0) > BUSY,
         )
 
-    def _parts(self, connection: ApiConnection, configuration: Configuration, events: PodEvents) -> _Parts:
+    def _parts(
+        self, connection: ApiConnection, configuration: Configuration, events: PodEvents, has_groups: bool
+    ) -> _Parts:
         """Make the parts that watch, write and decide."""
         options = self._options
         settings = configuration.current.settings.service
         limit = RateLimit(max(settings.qps, 0), max(settings.burst, 1))
         limited = ApiServer(connection, rate_limit=limit, may_write=self._leads)
-        watches = Watches(limited, self._chance)
+        watches = Watches(limited, self._chance, pod_groups=has_groups)
         if options.config_maps:
             watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
         clock = SystemClock()
@@ -304,11 +307,15 @@ class KubernetesNetwork:
     def _readings(server: ApiServer, watches: Watches, settings: ServiceSettings) -> WorkloadReadings:
         if settings.disable_gang_scheduling:
             return WorkloadReadings.of_nothing()
+        # Imported here because a process that waits for the API server needs no readers.
+        from yunikorn_kubernetes.workloads.reader_registry import load_readers
+
         return WorkloadReadings(
             load_readers(os.environ),
             object_reader(server),
             settings.workload_kinds,
             namespaces=watches.references.namespaces,
+            groups=watches.pod_groups,
         )
 
     def _registration(self, config: ClusterConfig) -> Registration:

@@ -34,6 +34,7 @@ from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.node_flow import NodeFlow
 from yunikorn_kubernetes.shim.pod_flow import PodFlow
+from yunikorn_kubernetes.shim.pod_group_conditions import PodGroupConditions
 from yunikorn_kubernetes.shim.responses import Responses
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import RUNNING, SCHEDULER, fire
@@ -149,12 +150,14 @@ class Shim:
             lambda app_id, reason: self.workloads.refused(app_id, reason),
         )
         self._nodes = NodeFlow(self.cluster, self._tasks, events)
+        readings = readings if readings is not None else WorkloadReadings.of_nothing()
         self.workloads = WorkloadGangs(
             self.cluster,
-            readings if readings is not None else WorkloadReadings.of_nothing(),
+            readings,
             writes,
             events,
             self._look_at,
+            PodGroupConditions({} if readings.groups is None else readings.groups, writes, clock),
             timeout=gang_timeout,
         )
         self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, events, self.workloads)
@@ -278,6 +281,10 @@ class Shim:
     def pod_removed(self, pod: Pod) -> None:
         """Apply the deletion of a pod."""
         self._apply(lambda: self._pods.removed(pod))
+
+    def pod_group_changed(self, group: str) -> None:
+        """Apply that a PodGroup, `namespace/name`, was created or deleted."""
+        self._apply(lambda: self.workloads.group_changed(group))
 
     def _look_at(self, pods: Iterable[Pod]) -> None:
         given = [*pods]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
 from yunikorn.interface.messages import Allocation, PreemptionPolicy
@@ -27,6 +25,22 @@ class ForeignPod:
     tags: dict[str, str] = attrs.Factory(dict)
 
 
+class AssignmentWatcher:
+    """Part of the shim that follows where pods are; this one follows none."""
+
+    def assigned(self, uid: str) -> None:
+        """Note that a pod has a node."""
+
+    def unassigned(self, uid: str) -> None:
+        """Note that a pod is not on its node any more."""
+
+    def preempted(self, uid: str) -> None:
+        """Note that the core ends the pod to make room."""
+
+    def waits(self, app_id: str, message: str) -> None:
+        """Note why a pod of an application waits."""
+
+
 class ShimCluster:
     """Pods of ours and of others, nodes, applications; and what the core has been sent of them."""
 
@@ -39,8 +53,8 @@ class ShimCluster:
         """Applications by id; one that has failed stays until its last pod is gone."""
         self.terms: dict[str, ApplicationTerms] = {}
         """Terms of the applications that are not described by their first pod, by id."""
-        self.on_assigned: Callable[[str], object] = lambda _: None
-        """Called with the uid of a pod that has got a node."""
+        self.watcher: AssignmentWatcher = AssignmentWatcher()
+        """Called about every pod that gets a node, loses its node or waits for one."""
         self.nodes: dict[str, ClusterNode] = {}
         self.foreign: dict[str, ForeignPod] = {}
         """Assigned pods of other schedulers by uid, on known nodes and others."""
@@ -61,7 +75,7 @@ class ShimCluster:
     def assign(self, uid: str, node: str) -> None:
         """Note that a pod is assigned to a node."""
         self._by_node.setdefault(node, {})[uid] = None
-        self.on_assigned(uid)
+        self.watcher.assigned(uid)
 
     def unassign(self, uid: str, node: str) -> None:
         """Note that a pod is not on a node any more."""
@@ -70,6 +84,7 @@ class ShimCluster:
             there.pop(uid, None)
             if not there:
                 del self._by_node[node]
+        self.watcher.unassigned(uid)
 
     def on_node(self, node: str) -> list[str]:
         """Return the uids of the pods that are assigned to a node."""

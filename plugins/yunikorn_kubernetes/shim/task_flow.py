@@ -173,6 +173,8 @@ class TaskFlow:
     def end(self, task: Task, termination: TerminationType) -> None:
         """Delete the pod of a task because the core requests the end of its allocation."""
         task.termination = termination
+        if termination == TerminationType.PREEMPTED_BY_SCHEDULER:
+            self._cluster.watcher.preempted(task.uid)
         self._deletions.delete(task)
 
     def reject(self, task: Task, reason: str) -> None:

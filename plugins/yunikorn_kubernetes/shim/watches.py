@@ -20,6 +20,7 @@ from yunikorn_kubernetes.api_server.api_resources import (
     VOLUME_ATTACHMENTS,
     ApiObject,
     ApiResource,
+    key_of,
 )
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
@@ -29,6 +30,7 @@ from yunikorn_kubernetes.shim.shim import Shim
 from yunikorn_kubernetes.shim.translator import References
 from yunikorn_kubernetes.translation.pod_applications import is_terminated
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
+from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS, PodGroup
 
 A = TypeVar("A", bound=ApiObject)
 
@@ -48,8 +50,8 @@ WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASS
 class Watches:
     """Reflectors of a cluster; their stores are the world that a shim recovers from."""
 
-    def __init__(self, server: ApiServer, random: RandomSource) -> None:
-        """Create watches that do not run."""
+    def __init__(self, server: ApiServer, random: RandomSource, *, pod_groups: bool = False) -> None:
+        """Create watches that do not run; with `pod_groups` the API server has PodGroups."""
         self._shim: Shim | None = None
         self._server, self._random = server, random
         self.volumes = ClusterVolumes(self.spread)
@@ -62,6 +64,8 @@ class Watches:
         priority_classes = self.add(PRIORITY_CLASSES, lambda _: None)
         for resource in STORAGE:
             self.add(resource, self._storage)
+        self.pod_groups = self.add(POD_GROUPS, self._pod_group).store if pod_groups else None
+        """PodGroups by `namespace/name`; None if the API server has none."""
         self.references = References(namespaces.store, priority_classes.store)
 
     @property
@@ -144,6 +148,10 @@ class Watches:
             name = change.object.metadata.name
             pods = self._pods.store.values()
             self._shim.refresh(pod.metadata.uid for pod in pods if pod.metadata.namespace == name)
+
+    def _pod_group(self, change: ObjectChange[PodGroup]) -> None:
+        if self._shim is not None and change.kind is not ChangeKind.MODIFIED:
+            self._shim.pod_group_changed(key_of(change.object.metadata))
 
     def _storage(self, change: ObjectChange[Any]) -> None:
         self.volumes.update(change.object, exists=change.kind is not ChangeKind.DELETED)

@@ -23,10 +23,18 @@ from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.conditions import SKIPPED
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
+from yunikorn_kubernetes.shim.pod_group_conditions import PodGroupConditions
+from yunikorn_kubernetes.shim.shim_cluster import AssignmentWatcher, ShimCluster
 from yunikorn_kubernetes.translation.pod_applications import ApplicationTerms, is_ours, is_terminated
 from yunikorn_kubernetes.translation.task_groups import ATOMIC, AnnotatedGang, AnnotatedTaskGroup
-from yunikorn_kubernetes.workloads.workload_readings import POD_GROUP, Key, WorkloadReading, WorkloadReadings
+from yunikorn_kubernetes.workloads.pod_groups import TAG_DISRUPTION
+from yunikorn_kubernetes.workloads.workload_readings import (
+    POD_GROUP,
+    Key,
+    WorkloadReading,
+    WorkloadReadings,
+    gang_metadata,
+)
 from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.kubernetes.workloads")
@@ -64,6 +72,10 @@ class FormingGang:
     keys: set[Key] = attrs.Factory(set)
     members: dict[str, str] = attrs.Factory(dict)
     """Roles of the members that start together, by uid; empty while the gang is forming."""
+    placed: set[str] = attrs.Factory(set)
+    """Uids of the pods that have a node or have succeeded."""
+    group: str = ""
+    """PodGroup as `namespace/name`; empty for a gang that no PodGroup describes."""
     is_late: bool = False
     """True once the time for further pods is over."""
     looks: int = 0
@@ -75,6 +87,11 @@ class FormingGang:
     def id(self) -> str:
         """Id of its application."""
         return self.reading.app_id
+
+    @property
+    def needed(self) -> int:
+        """Number of pods that start together; one where each starts by itself."""
+        return self.reading.gang.needed if self.reading.gang is not None else 1
 
     def waiting(self) -> list[Pod]:
         """Return the pods without a node, in the order of their numbers."""
@@ -94,7 +111,7 @@ class FormingGang:
         return chosen, missing
 
 
-class WorkloadGangs:
+class WorkloadGangs(AssignmentWatcher):
     """Decides for each pod whether it waits for its gang, and in which application it is scheduled."""
 
     def __init__(
@@ -104,12 +121,13 @@ class WorkloadGangs:
         writes: QueuedWrites,
         events: PodEvents,
         look_at: Callable[[Iterable[Pod]], object],
+        conditions: PodGroupConditions,
         *,
         timeout: float = TIMEOUT,
     ) -> None:
         """Create without gangs; `look_at` is called with pods for which the answer may have changed."""
         self._cluster, self._readings, self._writes, self._events = cluster, readings, writes, events
-        self._look_at, self._timeout = look_at, timeout
+        self._look_at, self._conditions, self._timeout = look_at, conditions, timeout
         self._gangs: dict[str, FormingGang] = {}
         """Gangs by id of their application."""
         self._of_pod: dict[str, FormingGang] = {}
@@ -118,7 +136,7 @@ class WorkloadGangs:
         self._pods_of_key: dict[Key, set[str]] = {}
         self._key_of_pod: dict[str, Key] = {}
         self._timers = BackgroundTasks(_log)
-        cluster.on_assigned = self.assigned
+        cluster.watcher = self
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -142,6 +160,7 @@ class WorkloadGangs:
         """End the work in the background."""
         self._timers.cancel_all()
         self._readings.close()
+        self._conditions.close()
 
     # -- pods -------------------------------------------------------------------------------------------
 
@@ -161,8 +180,6 @@ class WorkloadGangs:
             self._unread.get(key, {}).pop(uid, None)
             if not reading.has(pod):
                 return BY_ITSELF
-            if key[0] == POD_GROUP:
-                self._settle_precedence(pod, reading)
             gang = self._join(pod, key, reading)
         gang.pods[uid] = pod
         return self._membership_in(gang, pod)
@@ -173,8 +190,7 @@ class WorkloadGangs:
         The gang was taken from an owner who did not ask for one. A PodGroup has asked.
         """
         gang = self._gangs.get(app_id)
-        is_asked_for = gang is not None and any(key[0] == POD_GROUP for key in gang.keys)
-        if gang is None or is_asked_for or gang.state != SUBMITTED:
+        if gang is None or gang.group or gang.state != SUBMITTED:
             return False
         note = f"{gang.reading.note}: the scheduler refuses it, so each pod starts by itself: {reason}"
         first = gang.pods[next(iter(gang.members))]
@@ -193,7 +209,7 @@ class WorkloadGangs:
     def _membership_in(self, gang: FormingGang, pod: Pod) -> Membership | str:
         uid, reading = pod.metadata.uid, gang.reading
         if pod.spec.node_name or is_terminated(pod):
-            self._start(gang)
+            self._place(gang, pod)
         if uid in gang.members:
             return Membership(gang.id, gang.members[uid], reading.priority)
         if gang.state == STARTED or reading.gang is None:
@@ -224,22 +240,23 @@ class WorkloadGangs:
         self._was_read(key)
 
     def _settle_precedence(self, pod: Pod, reading: WorkloadReading) -> None:
-        if names.TASK_GROUPS in pod.metadata.annotations:
-            note = (
-                f"the annotation {names.TASK_GROUPS} is ignored, because the pod names the {reading.label}:"
-                " remove one of them"
-            )
+        ignored = gang_metadata(pod)
+        if ignored:
+            note = f"{ignored} of the pod is ignored, because the pod names the {reading.label}: remove one"
             self._events.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
 
     def _join(self, pod: Pod, key: Key, reading: WorkloadReading) -> FormingGang:
         gang = self._gangs.get(reading.app_id)
         if gang is None:
             gang = self._gangs[reading.app_id] = FormingGang(reading)
+            gang.group = key[1] if key[0] == POD_GROUP else ""
             if reading.gang is None or reading.gang.has_started:
                 self._start(gang)
         gang.keys.add(key)
         self._of_pod[pod.metadata.uid] = gang
         gang.pods[pod.metadata.uid] = pod
+        if gang.group:
+            self._settle_precedence(pod, reading)
         if gang.state == FORMING:
             self._later(FIRST_NOTE, ("note", gang.id), lambda: self._note_forming(gang))
             self._plan(gang)
@@ -250,6 +267,7 @@ class WorkloadGangs:
             chosen, missing = gang.choose()
             note = f"{gang.reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
             self._note(gang.waiting(), note)
+            self.waits(gang.id, note)
 
     def _note(self, pods: Iterable[Pod], note: str) -> None:
         for pod in pods:
@@ -275,7 +293,12 @@ class WorkloadGangs:
             self._timers.begin(work(), f"{key[0]} of {key[1]}", key=key)
 
     def _be_late(self, gang: FormingGang) -> None:
-        """Read the owner a last time, then make the gang of the pods that exist."""
+        """Read the owner a last time, then make the gang of the pods that exist.
+
+        The number of a PodGroup is what its author asks for, and is waited for without an end.
+        """
+        if gang.group:
+            return
         gang.is_late = gang.is_confirmed = True
         self._read_again(gang)
 
@@ -357,7 +380,48 @@ class WorkloadGangs:
         """Note that a pod has a node: its gang has started."""
         gang = self._of_pod.get(uid)
         if gang is not None:
-            self._start(gang)
+            self._place(gang, gang.pods[uid], has_node=True)
+
+    def unassigned(self, uid: str) -> None:
+        """Note that a pod is not on its node any more."""
+        gang = self._of_pod.get(uid)
+        if gang is not None:
+            gang.placed.discard(uid)
+            self._report(gang)
+
+    def preempted(self, uid: str) -> None:
+        """Note that the core ends a pod; this concerns its PodGroup if the group needs the pod."""
+        gang = self._of_pod.get(uid)
+        if gang is None or not gang.group:
+            return
+        is_whole = gang.reading.tags.get(TAG_DISRUPTION) == POD_GROUP
+        if is_whole or len(gang.placed) <= gang.needed:
+            name = gang.pods[uid].metadata.name
+            self._conditions.disrupted(gang.group, f"pod {name} was preempted to make room")
+
+    def waits(self, app_id: str, message: str) -> None:
+        """Note why a pod of an application waits, in the condition of its PodGroup."""
+        gang = self._gangs.get(app_id)
+        if gang is not None and gang.group:
+            self._conditions.waits(gang.group, message)
+
+    def _place(self, gang: FormingGang, pod: Pod, *, has_node: bool = False) -> None:
+        """Count a pod that has a node or has ended."""
+        if pod.status.phase == "Succeeded" or ((has_node or pod.spec.node_name) and not is_terminated(pod)):
+            gang.placed.add(pod.metadata.uid)
+        self._start(gang)
+        self._report(gang)
+
+    def _report(self, gang: FormingGang) -> None:
+        """Note in the condition of a PodGroup whether enough members have a node."""
+        if not gang.group:
+            return
+        placed, needed = len(gang.placed), gang.needed
+        if placed >= needed:
+            self._conditions.scheduled(gang.group, True, f"the {needed} pods that are needed have a node")
+        elif gang.state == STARTED and gang.pods:
+            note = f"{placed} of the {needed} pods that are needed have a node or have succeeded"
+            self._conditions.scheduled(gang.group, False, note)
 
     def _start(self, gang: FormingGang) -> None:
         """Let every further pod of a gang start by itself."""
@@ -387,7 +451,7 @@ class WorkloadGangs:
         if gang is not None:
             gang.pods[uid] = pod
             if pod.spec.node_name:
-                self._start(gang)
+                self._place(gang, pod)
 
     def gone(self, pod: Pod) -> None:
         """Note that a pod does not exist any more."""
@@ -402,7 +466,10 @@ class WorkloadGangs:
         gang = self._of_pod.pop(uid, None)
         if gang is not None:
             del gang.pods[uid]
+            gang.placed.discard(uid)
+            self._report(gang)
             if not gang.pods:
+                self._conditions.forget(gang.group)
                 self._stop_timers(gang)
                 self._cluster.terms.pop(gang.id, None)
                 del self._gangs[gang.id]

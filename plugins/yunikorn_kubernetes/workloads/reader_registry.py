@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
 from yunikorn.framework.installed import chosen_plugins
-from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.workloads.job_readers import JobReader, JobSetReader
 from yunikorn_kubernetes.workloads.serving_readers import LeaderWorkerSetReader, RayClusterReader
 from yunikorn_kubernetes.workloads.training_readers import (
@@ -20,11 +19,7 @@ from yunikorn_kubernetes.workloads.training_readers import (
     TFJobReader,
     XGBoostJobReader,
 )
-from yunikorn_kubernetes.workloads.workload_reader import (
-    WorkloadReader,
-    api_group,
-    controller_reference,
-)
+from yunikorn_kubernetes.workloads.workload_reader import WorkloadReader, WorkloadReaders
 
 _log = logging.getLogger("yunikorn.kubernetes.workloads")
 
@@ -42,42 +37,6 @@ DEFAULT_READERS: tuple[type[WorkloadReader], ...] = (
     PaddleJobReader,
     JAXJobReader,
 )
-
-
-class WorkloadReaders:
-    """Readers by API group and kind; a later one takes the place of an earlier one of its kind."""
-
-    def __init__(self, readers: Iterable[WorkloadReader]) -> None:
-        self._by_kind = {(reader.group, reader.kind): reader for reader in readers}
-        self._by_label = {reader.name_label: reader for reader in self._by_kind.values() if reader.name_label}
-
-    @property
-    def all(self) -> tuple[WorkloadReader, ...]:
-        """All readers, in the order of their registration."""
-        return tuple(self._by_kind.values())
-
-    @property
-    def plurals(self) -> Mapping[tuple[str, str], str]:
-        """Names of the resources by API group and kind."""
-        return {place: reader.plural for place, reader in self._by_kind.items()}
-
-    def reader_of(self, pod: Pod) -> WorkloadReader | None:
-        """Return the reader of the workload that a pod belongs to; None for other pods.
-
-        A label of the pod is followed rather than its controller: the Jobs of a JobSet belong to the JobSet.
-        """
-        controller = controller_reference(pod.metadata.owner_references)
-        if controller is None:
-            return None
-        labels = pod.metadata.labels
-        found = next((reader for label, reader in self._by_label.items() if label in labels), None)
-        if found is None:
-            found = self._by_kind.get((api_group(controller.api_version), controller.kind))
-        return found if (found is not None and not found.name_label) or _has_label(found, pod) else None
-
-
-def _has_label(reader: WorkloadReader | None, pod: Pod) -> bool:
-    return reader is not None and reader.name_label in pod.metadata.labels
 
 
 def load_readers(environment: Mapping[str, str]) -> WorkloadReaders:

@@ -90,6 +90,36 @@ class WorkloadReader:
         return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
+class WorkloadReaders:
+    """Readers by API group and kind; a later one takes the place of an earlier one of its kind."""
+
+    def __init__(self, readers: Iterable[WorkloadReader]) -> None:
+        self._by_kind = {(reader.group, reader.kind): reader for reader in readers}
+        self._by_label = {reader.name_label: reader for reader in self._by_kind.values() if reader.name_label}
+
+    @property
+    def all(self) -> tuple[WorkloadReader, ...]:
+        """All readers, in the order of their registration."""
+        return tuple(self._by_kind.values())
+
+    @property
+    def plurals(self) -> Mapping[tuple[str, str], str]:
+        """Names of the resources by API group and kind."""
+        return {place: reader.plural for place, reader in self._by_kind.items()}
+
+    def reader_of(self, pod: Pod) -> WorkloadReader | None:
+        """Return the reader of the workload that a pod belongs to; None for other pods.
+
+        A label of the pod is followed rather than its controller: the Jobs of a JobSet belong to the JobSet.
+        """
+        controller = controller_reference(pod.metadata.owner_references)
+        if controller is None:
+            return None
+        labels = pod.metadata.labels
+        found = next((reader for label, reader in self._by_label.items() if label in labels), None)
+        return found or self._by_kind.get((api_group(controller.api_version), controller.kind))
+
+
 def controller_reference(references: Iterable[OwnerReference]) -> OwnerReference | None:
     """Return the reference to the controller of an object; None if there is no controller."""
     return next((one for one in references if one.controller), None)

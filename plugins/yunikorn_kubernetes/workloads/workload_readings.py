@@ -16,8 +16,7 @@ from yunikorn_kubernetes.objects import Namespace, ObjectMeta, Pod
 from yunikorn_kubernetes.translation.pod_applications import APP_ID_SOURCES, controller_of, generated_ids
 from yunikorn_kubernetes.workloads.owner_objects import FoundOwner, NoOwner, ReadObject, find_owner
 from yunikorn_kubernetes.workloads.pod_groups import PodGroup, group_name, terms_of
-from yunikorn_kubernetes.workloads.reader_registry import WorkloadReaders
-from yunikorn_kubernetes.workloads.workload_reader import WorkloadGang, WorkloadReader
+from yunikorn_kubernetes.workloads.workload_reader import WorkloadGang, WorkloadReader, WorkloadReaders
 from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.kubernetes.workloads")
@@ -87,7 +86,7 @@ class WorkloadReadings:
         none.
         """
         self._readers, self._read, self._kinds, self.sleep = readers, read, kinds, sleep
-        self._namespaces, self._groups = namespaces, groups
+        self._namespaces, self.groups = namespaces, groups
         self._known: dict[Key, WorkloadReading] = {}
         self._reading = BackgroundTasks(_log)
         self._done: dict[Key, list[Callable[[], object]]] = {}
@@ -109,13 +108,15 @@ class WorkloadReadings:
         A pod that names an application or task groups itself, or that Kueue admits, is scheduled as it says.
         """
         reader = self._readers.reader_of(pod)
-        if reader is None or not reader.recognises(pod) or _speaks_for_itself(pod):
+        if reader is None or not reader.recognises(pod) or gang_metadata(pod):
+            return None
+        if any(name.startswith(names.KUEUE) for name in pod.metadata.labels):
             return None
         return reader if self._is_wanted(reader.kind, pod) else None
 
     def has_group(self, pod: Pod) -> bool:
         """Return True for a pod whose PodGroup determines its gang."""
-        return self._groups is not None and bool(group_name(pod)) and self._is_wanted(POD_GROUP, pod)
+        return self.groups is not None and bool(group_name(pod)) and self._is_wanted(POD_GROUP, pod)
 
     def _is_wanted(self, kind: str, pod: Pod) -> bool:
         if pod.metadata.annotations.get(names.WORKLOAD_GANG) == "false":
@@ -138,7 +139,7 @@ class WorkloadReadings:
     def known(self, pod: Pod, key: Key) -> WorkloadReading | None:
         """Return the reading of a pod; None while its owner has not been read, or its PodGroup is missing."""
         if key[0] == POD_GROUP:
-            group = self._groups.get(key[1]) if self._groups is not None else None
+            group = self.groups.get(key[1]) if self.groups is not None else None
             return None if group is None else _of_group(group, pod)
         return self._known.get(key)
 
@@ -218,15 +219,18 @@ async def _read_nothing(*_: object) -> None:
     return None
 
 
-def _speaks_for_itself(pod: Pod) -> bool:
+def gang_metadata(pod: Pod) -> str:
+    """Return the name of metadata in which a pod names its gang or application itself; empty without any."""
     meta = pod.metadata
-    if any(name.startswith(names.KUEUE) for name in meta.labels):
-        return True
-    if names.TASK_GROUP_NAME in meta.annotations or names.TASK_GROUPS in meta.annotations:
-        return True
+    for name in (names.TASK_GROUPS, names.TASK_GROUP_NAME):
+        if name in meta.annotations:
+            return f"the annotation {name}"
     places = {"label": meta.labels, "annotation": meta.annotations}
-    given = {places[place].get(name, "") for place, name in APP_ID_SOURCES}
-    return not given <= {"", *generated_ids(meta.namespace)}
+    generated = ("", *generated_ids(meta.namespace))
+    for place, name in APP_ID_SOURCES:
+        if places[place].get(name, "") not in generated:
+            return f"the {place} {name}"
+    return ""
 
 
 def _app_id(reader: WorkloadReader, owner: FoundOwner, part: str) -> str:

@@ -31,6 +31,16 @@ PARTS = (ETCD, API_SERVER, CONTROLLERS, KUBELETS)
 """The processes of a cluster, in the order of their start. `kube-scheduler` is none of them."""
 NODE_LEASES = "kube-node-lease"
 """Namespace of the leases of nodes, which name the process that plays their kubelets."""
+GATES = (
+    "GenericWorkload",
+    "GangScheduling",
+    "TopologyAwareWorkloadScheduling",
+    "WorkloadAwarePreemption",
+    "WorkloadWithJob",
+    "DRAWorkloadResourceClaims",
+)
+"""Feature gates of Kubernetes 1.36 that are off by default, for PodGroups."""
+FEATURES = "--feature-gates=" + ",".join(f"{name}=true" for name in GATES)
 STAGES = Path(__file__).parent / "stages.yaml"
 
 
@@ -271,6 +281,8 @@ class Cluster:
                 "--service-cluster-ip-range=10.96.0.0/16",
                 "--delete-collection-workers=8",
                 "--profiling=false",
+                FEATURES,
+                "--runtime-config=scheduling.k8s.io/v1alpha2=true",
                 *self._flags,
             ],
             CONTROLLERS: [
@@ -289,6 +301,7 @@ class Cluster:
                 "--pvclaimbinder-sync-period=2s",
                 # Nodes of a busy machine, or of a test without API server, are not lost.
                 "--node-monitor-grace-period=10m",
+                FEATURES,
             ],
             KUBELETS: [
                 f"--kubeconfig={self.kubeconfig}",

@@ -90,6 +90,8 @@ KINDS = {
     "ResourceClaimTemplate": Kind("resource.k8s.io/v1", "resourceclaimtemplates"),
     "ResourceSlice": Kind("resource.k8s.io/v1", "resourceslices", False),
     "PriorityClass": Kind("scheduling.k8s.io/v1", "priorityclasses", False),
+    "Workload": Kind("scheduling.k8s.io/v1alpha2", "workloads"),
+    "PodGroup": Kind("scheduling.k8s.io/v1alpha2", "podgroups"),
     "CSIDriver": Kind("storage.k8s.io/v1", "csidrivers", False),
     "CSINode": Kind("storage.k8s.io/v1", "csinodes", False),
     "CSIStorageCapacity": Kind("storage.k8s.io/v1", "csistoragecapacities"),

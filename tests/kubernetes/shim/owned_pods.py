@@ -7,11 +7,15 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from tests.kubernetes.shim.fake_cluster import APP, CONFIG, FakeCluster
 from yunikorn_kubernetes.api_server.calls import ApiError
-from yunikorn_kubernetes.objects import OwnerReference, Pod
-from yunikorn_kubernetes.workloads.pod_groups import PodGroup
-from yunikorn_kubernetes.workloads.reader_registry import DEFAULT_READERS, WorkloadReaders
+from yunikorn_kubernetes.objects import OwnerReference, Pod, SchedulingGroup
+from yunikorn_kubernetes.workloads.pod_groups import PodGroup, PodGroupStatus
+from yunikorn_kubernetes.workloads.reader_registry import DEFAULT_READERS
+from yunikorn_kubernetes.workloads.workload_reader import WorkloadReaders
 from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -28,6 +32,8 @@ class OwnedCluster(FakeCluster):
         self.errors: dict[str, list[ApiError]] = {}
         """Errors of the next reads by kind."""
         self.groups: dict[str, PodGroup] = {}
+        self.statuses: list[Any] = []
+        """Conditions of every write to a PodGroup."""
         self.kinds = kinds
         self._numbers = itertools.count(1)
         self._pauses: list[asyncio.Future[None]] = []
@@ -68,6 +74,39 @@ class OwnedCluster(FakeCluster):
         if self.errors.get(reference.kind):
             raise self.errors[reference.kind].pop(0)
         return self.owners.get((reference.kind, reference.name))
+
+    # -- PodGroups ------------------------------------------------------------------------------------
+
+    def pod_group(self, name: str, least: int | None = None, uid: str = "", **spec: Any) -> None:
+        """Create a PodGroup that needs `least` pods, or one with the policy `basic`."""
+        policy = {"basic": {}} if least is None else {"gang": {"minCount": least}}
+        meta = {"name": name, "namespace": "default", "uid": uid or f"{next(self._numbers):08d}-group"}
+        body = {"metadata": meta, "spec": {"schedulingPolicy": policy, **spec}}
+        self.groups[f"default/{name}"] = msgspec.convert(body, PodGroup)
+        self.shim.pod_group_changed(f"default/{name}")
+
+    def grouped_pod(self, name: str, group: str, **arguments: Any) -> Pod:
+        """Create a pod of a PodGroup."""
+        return self.add_pod(name, **{"app": "", **arguments}, scheduling_group=SchedulingGroup(group))
+
+    async def update_status(
+        self, resource: object, namespace: str, name: str, body: Any, *, delay: float = 0.0
+    ) -> bool:
+        """Merge fields into the status of a PodGroup."""
+        await (self._pause(delay) if delay else asyncio.sleep(0))
+        patch, place = body(), f"{namespace}/{name}"
+        if patch is not None:
+            group = self.groups[place]
+            assert patch["metadata"]["uid"] == group.metadata.uid
+            self.statuses.append(patch["status"]["conditions"])
+            self.groups[place] = replace(group, status=msgspec.convert(patch["status"], PodGroupStatus))
+        return True
+
+    def condition(self, group: str, kind: str = "PodGroupScheduled") -> tuple[str, str]:
+        """Return status and reason of a condition of a PodGroup; empty texts without it."""
+        conditions = self.groups[f"default/{group}"].status.conditions
+        found = next((one for one in conditions if one["type"] == kind), {"status": "", "reason": ""})
+        return found["status"], found["reason"]
 
     # -- objects --------------------------------------------------------------------------------------
 

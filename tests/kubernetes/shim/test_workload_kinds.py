@@ -10,8 +10,13 @@ import pytest
 
 from tests.kubernetes.shim.owned_pods import INDEX, OwnedCluster
 from yunikorn_kubernetes.objects import OwnerReference, Pod
-from yunikorn_kubernetes.workloads.reader_registry import WorkloadReaders, made_reader
-from yunikorn_kubernetes.workloads.workload_reader import WorkloadGang, WorkloadReader, WorkloadRole
+from yunikorn_kubernetes.workloads.reader_registry import made_reader
+from yunikorn_kubernetes.workloads.workload_reader import (
+    WorkloadGang,
+    WorkloadReader,
+    WorkloadReaders,
+    WorkloadRole,
+)
 
 Test = Callable[[OwnedCluster], Coroutine[Any, Any, None]]
 
