@@ -92,7 +92,9 @@ MAY_IMPORT = {
     "yunikorn_commands.commands": COMMANDS,
     "yunikorn_service.background": {"yunikorn.containment", "yunikorn.errors"},
     "yunikorn_service.async_scheduler": INTERFACE | LOOPS | {"yunikorn.runtime"},
-    "yunikorn_service.waiting_requests": INTERFACE | {"yunikorn.runtime"},
+    "yunikorn_service.grouped_explanations": INTERFACE,
+    "yunikorn_service.waiting_requests": INTERFACE
+    | {"yunikorn.runtime", "yunikorn_service.grouped_explanations"},
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
     "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
@@ -116,7 +118,7 @@ MAY_IMPORT = {
     | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web"},
     "yunikorn_rest.routes": INTERFACE
     | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
-    | {"yunikorn_service"},
+    | {"yunikorn_service", "yunikorn_service.grouped_explanations"},
     "yunikorn_rest.web": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
     "yunikorn_lab": INTERFACE,

@@ -7,11 +7,10 @@ from collections.abc import Generator
 import attrs
 
 from yunikorn.explain.explanations import Reason, of_application
-from yunikorn.explain.grouped import RequestGroup, explain_in_groups
 from yunikorn.interface.administration import application_named
-from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import Reading
+from yunikorn_service.grouped_explanations import RequestGroup, explain_in_groups, explained_in_slices
 
 GROUPS = 200
 """Maximum number of groups of requests that are explained at once."""

@@ -11,6 +11,7 @@ other methods only read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from yunikorn.clock import Clock, steady
 from yunikorn.config.load import DEFAULT_TEXT, load_config
@@ -27,7 +28,6 @@ from yunikorn.interface.callback import Callback
 from yunikorn.interface.commands import Answer, Command
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.core_activity import CoreActivity, core_activity, origin_of
-from yunikorn.interface.explaining import explaining
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -408,6 +408,15 @@ class Scheduler:
 
     # -- why things wait ------------------------------------------------------------------------------
 
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Refuse calls of the scheduler by plugins meanwhile."""
+        before, self.operation = self.operation, "is explaining pending requests"
+        try:
+            yield
+        finally:
+            self.operation = before
+
     def explain(
         self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
     ) -> dict[str, Explanation]:
@@ -418,7 +427,7 @@ class Scheduler:
         out. Changes nothing. Raises `UsageError` if there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
-        with explaining(self):
+        with self.explaining():
             return {one.key: one for one in explain(at, app, allocation_key)}
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:

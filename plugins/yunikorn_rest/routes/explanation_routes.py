@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from yunikorn.explain.explanations import Reason, of_application
-from yunikorn.explain.grouped import RequestGroup, explain_in_groups
 from yunikorn.explain.request_position import QueuePosition
-from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -19,6 +17,7 @@ from yunikorn_rest.explain_shapes import QueueRank, WaitBlocker, WaitExplanation
 from yunikorn_rest.lists import limit_of
 from yunikorn_rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn_rest.routes.partition_routes import PARTITION, QUEUE
+from yunikorn_service.grouped_explanations import RequestGroup, explain_in_groups, explained_in_slices
 
 USUAL, MOST = 100, 1000
 """Maximum number of explanations without `limit`, and of those that `limit` may ask for."""

@@ -20,6 +20,7 @@ from yunikorn.explain.request_position import QueuePosition, in_order, orders_re
 from yunikorn.scheduling.admission.questions import with_next_question
 
 if TYPE_CHECKING:
+    from yunikorn.interface.scheduler import Scheduler
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
@@ -85,6 +86,18 @@ class GroupedExplanation:
     """Name of the sort policy of the queue, if it orders the requests of an application; else empty."""
     queues: tuple[QueuePosition, ...] = ()
     """Rank of the queue and of each queue above among siblings with pending requests."""
+
+
+def explained_in_slices(scheduler: Scheduler, slices: Slices[T]) -> Slices[T]:
+    """Continue `slices` with the calls of plugins refused, and pause where they pause."""
+    while True:
+        with scheduler.explaining():
+            try:
+                next(slices)
+            except StopIteration as end:
+                found: T = end.value
+                return found
+        yield
 
 
 def explain_in_groups(
