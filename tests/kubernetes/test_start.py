@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -34,7 +35,7 @@ LATE = {
     "yunikorn_lab.reporting": "reports",
     "yunikorn_lab.simulation": "simulations",
     "yunikorn_testing": "tests of plugins",
-    "yunikorn.wire": "gRPC and recordings",
+    "yunikorn_service.wire": "gRPC and recordings",
     "yunikorn_kubernetes.admission": "the admission controller",
 }
 """Packages that a start does without, and what needs them."""
@@ -70,6 +71,10 @@ def imported(folder: Path, user: Mapping[str, Any], until: str) -> set[str]:
         process.stderr.read()
     process.wait(PATIENCE)
     return found
+
+
+def test_packages_that_a_start_does_without_exist() -> None:
+    assert [package for package in LATE if importlib.util.find_spec(package) is None] == []
 
 
 def test_a_start_imports_only_what_it_needs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The classes of the .proto files, made by `python -m yunikorn.wire.compile_protos`; nothing else is edited here.
+"""The classes of the .proto files, made by `python -m yunikorn_service.wire.compile_protos`; nothing else is edited here.
 
 All are imported at once, so that the pool is complete, services included, whichever of them is asked for.
 """
