@@ -110,7 +110,7 @@ MAY_IMPORT = {
     | LOOPS
     | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"},
     "yunikorn_rest.rest_door": INTERFACE
-    | {"yunikorn_rest", "yunikorn_rest.metrics"}
+    | {"yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
     | {"yunikorn_rest.served_rest", "yunikorn_service"},
     "yunikorn_rest.served_rest": INTERFACE
     | LOOPS
@@ -134,7 +134,7 @@ MAY_IMPORT = {
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
     "yunikorn_kubernetes": set(),
     KUBERNETES + "commands": COMMANDS
-    | {"yunikorn_service", "yunikorn_service.commands", KUBERNETES + "shim"},
+    | {"yunikorn_commands", "yunikorn_service", "yunikorn_service.commands", KUBERNETES + "shim"},
     KUBERNETES + "config_maps": {"yunikorn.errors"},
     KUBERNETES + "names": set(),
     KUBERNETES + "objects": set(),

@@ -18,6 +18,7 @@ from yunikorn import api
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.model.measurements import Measurements
+from yunikorn_commands.extras import MissingExtra, importing_extra
 from yunikorn_rest.metrics.service_figures import WorkerFigures
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
 from yunikorn_service.option_values import OFF
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from yunikorn_rest.served_rest import Rest
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-WEB = ("starlette", "uvicorn", "h11", "anyio")
-"""Packages of the extra `web` that REST needs."""
 
 
 class RestDoor(ServiceDoor):
@@ -191,15 +190,12 @@ def rest_server(rest: str | None) -> type[Rest] | None:
     if rest == OFF:
         return None
     try:
-        from yunikorn_rest.served_rest import Rest
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in WEB:
-            raise
+        with importing_extra("web", "for --rest"):
+            from yunikorn_rest.served_rest import Rest
+    except MissingExtra:
         if rest is None:
             return None
-        raise UsageError(
-            f"{error.name} is not installed, but is needed for --rest: pip install 'yunikorn[web]'"
-        ) from error
+        raise
     return Rest
 
 
@@ -210,15 +206,12 @@ def metrics_class(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] |
     if not with_rest:
         raise UsageError("--metrics on needs the REST interface, which is off or not installed: give --rest")
     try:
-        from yunikorn_rest.metrics.service_metrics import ServiceMetrics
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "prometheus_client":
-            raise
+        with importing_extra("web", "for --metrics on"):
+            from yunikorn_rest.metrics.service_metrics import ServiceMetrics
+    except MissingExtra:
         if wanted is None:
             return None
-        raise UsageError(
-            f"{error.name} is not installed, but is needed for --metrics on: pip install 'yunikorn[web]'"
-        ) from error
+        raise
     return ServiceMetrics
 
 

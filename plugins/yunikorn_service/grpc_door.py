@@ -15,6 +15,7 @@ import click
 
 from yunikorn.api import Service, hookimpl
 from yunikorn.errors import UsageError
+from yunikorn_commands.extras import importing_extra
 from yunikorn_service.certificates import VERBOSITY, handshakes_logged
 from yunikorn_service.option_values import OFF, parse_seconds
 from yunikorn_service.service import Service as RunningService
@@ -31,9 +32,6 @@ from yunikorn_service.service_settings import (
 
 if TYPE_CHECKING:
     from yunikorn_service.grpc_server import Server
-
-LIBRARIES = ("grpc", "grpc_health", "grpc_reflection", "google")
-"""Packages of the extra `grpc`."""
 
 
 class GrpcDoor(ServiceDoor):
@@ -165,15 +163,9 @@ def _patience(patience: Patience, callback: float | None) -> Patience:
 def _server(tls: ServerTls | None) -> type[Server]:
     # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
-    try:
+    otherwise = " (or run without a network: --grpc off --demo)"
+    with importing_extra("grpc", "to serve over the network", otherwise):
         from yunikorn_service.grpc_server import Server
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in LIBRARIES:
-            raise
-        raise UsageError(
-            f"{error.name} is not installed, but is needed to serve over the network:"
-            " pip install 'yunikorn[grpc]' (or run without a network: --grpc off --demo)"
-        ) from error
     return Server
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from yunikorn.api import Service, hookimpl
-from yunikorn.errors import UsageError
+from yunikorn_commands.extras import importing_extra
 from yunikorn_service.option_values import parse_bytes
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option
 
@@ -62,13 +62,9 @@ class RecordingDoor(ServiceDoor):
 
     def prepare(self, parts: CoreParts) -> None:
         """Open the file, and let the core be a scheduler that records its calls; raises `UsageError`."""
-        try:
+        with importing_extra("grpc", "for --record"):
             from yunikorn_service.recording.recording_scheduler import RecordingScheduler
             from yunikorn_service.recording.recording_writer import RecordingWriter
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "google":
-                raise
-            raise UsageError("--record needs the package protobuf: pip install 'yunikorn[grpc]'") from error
         self._writer = RecordingWriter(self._file, _log.error, self._size)
         parts.make = partial(RecordingScheduler, self._writer)
 

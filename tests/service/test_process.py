@@ -276,4 +276,6 @@ def test_missing_protobuf_is_reported_with_what_recording_needs(
     )
     done = run_python("-c", script)
     assert done.returncode == 2
-    assert "--record needs the package protobuf: pip install 'yunikorn[grpc]'" in done.stderr
+    assert (
+        "protobuf is not installed, but is needed for --record: pip install 'yunikorn[grpc]'" in done.stderr
+    )

@@ -13,15 +13,13 @@ import click
 
 from yunikorn import __version__
 from yunikorn.cli.output import echo
-from yunikorn.errors import UsageError
 from yunikorn.framework.defaults import import_default
+from yunikorn_commands.extras import importing_extra
 from yunikorn_service.log_levels import LEVELS
 from yunikorn_service.logs import FORMATS, AreaLevels, logging_to, parse_levels
 
 DEFAULT_ADDRESS = "0.0.0.0:9089"
 DEFAULT_NAMESPACE = "default"
-NEEDED = ("aiohttp", "cryptography", "kubernetes", "msgspec", "yarl")
-"""Packages of the extra `kubernetes`."""
 
 
 @click.command("admission")
@@ -81,14 +79,8 @@ def command(
     host, port = _address(listen)
     if url and not url.startswith("https://"):
         raise click.BadParameter(f"{url} has to begin with https://", param_hint="--url")
-    try:
+    with importing_extra("kubernetes", "to connect to a cluster"):
         process = import_default("yunikorn_kubernetes.admission.process")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
-            raise
-        raise UsageError(
-            f"{error.name} is not installed, but is needed for Kubernetes: pip install 'yunikorn[kubernetes]'"
-        ) from error
     set_levels = (lambda _: None) if levels else AreaLevels().use
     options = process.AdmissionOptions(namespace, host, port, url.rstrip("/"), set_levels, token_file)
     agent = f"yunikorn-admission/{__version__}"

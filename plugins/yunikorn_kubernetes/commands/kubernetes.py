@@ -15,8 +15,8 @@ import click
 
 from yunikorn import __version__
 from yunikorn.config.load import check_config
-from yunikorn.errors import UsageError
 from yunikorn.framework.defaults import import_default
+from yunikorn_commands.extras import importing_extra
 from yunikorn_service.commands.door_options import ServiceCommand
 from yunikorn_service.commands.service_options import ServiceCall, addresses, shared_options
 from yunikorn_service.config_files import ConfigFiles
@@ -26,8 +26,6 @@ from yunikorn_service.service import ServiceOptions
 
 DOOR = "yunikorn_kubernetes.commands.kubernetes_door"
 SHIM = "yunikorn_kubernetes.shim.network"
-EXTRA = ("aiohttp", "kubernetes", "msgspec")
-"""Packages of the extra `kubernetes`."""
 
 
 class KubernetesCommand(ServiceCommand):
@@ -111,15 +109,8 @@ def command(
 
 
 def _imported(module: str) -> ModuleType:
-    try:
+    with importing_extra("kubernetes", "to connect to a cluster"):
         return import_default(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
-            raise
-        raise UsageError(
-            f"{error.name} is not installed, but is needed to connect to a cluster:"
-            " pip install 'yunikorn[kubernetes]'"
-        ) from error
 
 
 def _welcome(bound: Mapping[str, str], config: str | None) -> str:

@@ -20,6 +20,7 @@ import click
 
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
+from yunikorn_commands.extras import importing_extra
 from yunikorn_rest.commands.http2_probe import speaks_http2
 
 if TYPE_CHECKING:
@@ -388,10 +389,8 @@ def _brief(error: Exception) -> str:
 
 def _httpx() -> Any:
     """Return the package `httpx`; raises `UsageError` if it is not installed."""
-    try:
+    with importing_extra("web", "to reach a scheduler"):
         import httpx
-    except ModuleNotFoundError as error:
-        raise UsageError(f"{error.name} is not installed: pip install 'yunikorn[web]'") from error
     return httpx
 
 

@@ -16,11 +16,12 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo, notes
 from yunikorn.config.load import load_config
-from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.errors import ConfigError, printable
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.text import number_of
 from yunikorn_commands.config_input import folder_of, read_config
+from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.load_plugins import LOAD_PLUGINS
@@ -58,13 +59,9 @@ def command(
     difference is printed. With another configuration the replay is a what-if. docs/replay.md describes
     the format.
     """
-    try:
+    with importing_extra("grpc", "to replay"):
         from yunikorn_service.recording.recording_reader import read_recording
         from yunikorn_service.recording.replayer import Replay
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "google":
-            raise
-        raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
     registry = load_registry()
     text = None
     if config is None:

@@ -179,14 +179,17 @@ def test_a_used_default_address_leaves_the_service_without_rest(
     assert "The service runs without REST" in caplog.text
 
 
-def test_without_the_extra_rest_is_off_unless_requested(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "missing", [["starlette.requests", "starlette.datastructures"], ["httptools"], ["jinja2"]], ids=str
+)
+def test_without_a_package_of_the_extra_rest_is_off_unless_requested(
+    missing: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = ("yunikorn_rest.rest_door", "yunikorn_rest.rest_settings")
     for name in [name for name in sys.modules if name.startswith("yunikorn_rest.") and name not in kept]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "starlette.requests", None)
-    monkeypatch.setitem(sys.modules, "starlette.datastructures", None)
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
     assert rest_door.rest_server(None) is None
     assert rest_door.rest_server("off") is None
     assert main(["serve", "--demo", "--grpc", "off", "--rest", FREE]) == 2
