@@ -7,7 +7,8 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import FrameType, ModuleType
+from functools import lru_cache
+from types import FrameType, ModuleType, NoneType
 from typing import Any
 
 WARM = 3
@@ -38,7 +39,20 @@ def count_operations(call: Callable[[], object]) -> int:
     return count
 
 
+@lru_cache(maxsize=64)
+def _count_parameters(function: Callable[..., object]) -> int:
+    return len(inspect.signature(function).parameters)
+
+
+def count_parameters(method: Callable[..., object]) -> int:
+    """Return the number of arguments that a bound method takes; questions are put thousands of times."""
+    inner = getattr(method, "__func__", None)
+    return len(inspect.signature(method).parameters) if inner is None else _count_parameters(inner) - 1
+
+
 CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+ATOMS = frozenset({int, float, bool, NoneType})
+"""Types of objects that refer to no others."""
 
 
 TEXT_PER_ENTRY = 64
@@ -71,11 +85,14 @@ def count_retained(plugin: object) -> int:
         if id(one) in seen:
             continue
         seen[id(one)] = one
+        if type(one) in ATOMS:
+            continue
+        if isinstance(one, str | bytes | bytearray):
+            entries += len(one) // TEXT_PER_ENTRY
+            continue
         info = getattr(one, "cache_info", None) if callable(one) else None
         if info is not None:
             entries += info().currsize
-        elif isinstance(one, str | bytes | bytearray):
-            entries += len(one) // TEXT_PER_ENTRY
         elif isinstance(one, CONTAINERS):
             entries += len(one)
             waiting.extend(one)

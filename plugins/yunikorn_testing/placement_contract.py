@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from yunikorn.api import PlacementRule, Refused
 from yunikorn.config.acl import is_queue_name
 from yunikorn.framework.kinds import PLACEMENT
 from yunikorn_testing.answers_contract import Question
+from yunikorn_testing.costs import count_parameters
 from yunikorn_testing.plugin_contract import Yaml
 from yunikorn_testing.samples import ApplicationSample, QueueTreeSample, application, queue
 from yunikorn_testing.worker_contracts import WorkerContract
@@ -122,4 +122,4 @@ def _place(rule: Any, app: ApplicationSample) -> Any:
 
 
 def _takes_queues(rule: Any) -> bool:
-    return len(inspect.signature(rule.place).parameters) > 1
+    return count_parameters(rule.place) > 1

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, ClassVar
 
@@ -65,7 +66,7 @@ class OfferContract:
 
     def registry(self) -> Registry:
         """Return a registry with only the plugin under test."""
-        return registry_with(type(self.given), defaults=False)
+        return _registry_of(type(self.given), defaults=False)
 
     def option_texts(self) -> dict[str, Any]:
         """Return the options as in a configuration."""
@@ -145,12 +146,12 @@ class PluginContract(OfferContract):
 
     def cluster(self, timeouts: Timeouts | None = None) -> Cluster:
         """Return a cluster whose configuration uses the plugin."""
-        registry = registry_with() if self.is_default() else registry_with(type(self.given))
+        registry = _default_registry() if self.is_default() else _registry_of(type(self.given), defaults=True)
         return Cluster(self.configuration(), registry, timeouts=timeouts)
 
     def is_default(self) -> bool:
         """Return True if the plugin under test is a default plugin."""
-        return any(offer.cls is type(self.given) for offer in registry_with().offers(self.kind))
+        return any(offer.cls is type(self.given) for offer in _default_registry().offers(self.kind))
 
     def configuration(self, also: str = "") -> str:
         """Return a configuration that uses the plugin, as JSON text; `also` is the name of an extra queue."""
@@ -212,6 +213,17 @@ class PluginContract(OfferContract):
         assert_same_decisions(
             before, after, "a reload (second run) of other parts of the configuration changed decisions"
         )
+
+
+@lru_cache(maxsize=8)
+def _registry_of(cls: type[Plugin], *, defaults: bool) -> Registry:
+    """Return the registry for all tests of a class; making it costs more than most tests."""
+    return registry_with(cls, defaults=defaults)
+
+
+@lru_cache(maxsize=1)
+def _default_registry() -> Registry:
+    return registry_with()
 
 
 def assert_same_decisions(first: Cluster, second: Cluster, what: str) -> None:

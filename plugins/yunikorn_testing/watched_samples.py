@@ -7,7 +7,7 @@ tags that are read, so that a contract can try odd values of exactly these.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -181,5 +181,6 @@ class WatchedTexts(Mapping[str, str]):
         return repr(self._texts)
 
 
+@cache  # There are as many views as classes of `yunikorn.api`.
 def _members(view: type[Any]) -> frozenset[str]:
     return frozenset(name for name in dir(view) if not name.startswith("_"))
