@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import Application, AppSortPolicy, Ask, Context
 
 COUNTER = count()
@@ -54,18 +54,18 @@ STATE = "test_keys_of_requests_do_not_depend_on_the_state"
     ],
 )
 def test_bad_keys_of_requests_are_found(by: Callable[[Any, Ask], Any], test: str, words: str) -> None:
-    assert words in broken_promises(ordering(by))[test]
+    assert words in violation(ordering(by), test)
 
 
 def test_keys_that_depend_on_the_time_are_found() -> None:
     policy = ordering(lambda self, ask: self.now() - ask.created)
     type(policy).opened = opened  # type: ignore[method-assign]
-    assert REPEATABLE in broken_promises(policy)
+    assert violation(policy, REPEATABLE)
 
 
 def test_tags_that_are_no_numbers_are_found() -> None:
     policy = ordering(lambda self, ask: int(ask.tags.get("stage", "0")))
-    found = broken_promises(policy)["test_odd_texts_in_tags_are_answered"]
+    found = violation(policy, "test_odd_texts_in_tags_are_answered")
     assert "Ask.tags['stage']" in found
 
 

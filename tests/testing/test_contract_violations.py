@@ -91,6 +91,11 @@ def broken_promises(plugin: Plugin, *only: str) -> dict[str, str]:
     return found
 
 
+def violation(plugin: Plugin, test: str) -> str:
+    """Return the message with which a test of the contract fails; other tests of the contract do not run."""
+    return broken_promises(plugin, test)[test]
+
+
 def app_policy(key: Callable[[Application], Any]) -> AppSortPolicy:
     class Odd(AppSortPolicy):
         """Is odd."""
@@ -149,7 +154,7 @@ ODD_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
 def test_invalid_keys_are_found(odd: str) -> None:
     key, test = ODD_KEYS[odd]
     CALLS.clear()
-    assert test in broken_promises(app_policy(key))
+    assert violation(app_policy(key), test)
 
 
 def test_correct_policy_passes_the_contract() -> None:
@@ -176,9 +181,9 @@ def test_options_that_cannot_be_configured_are_found() -> None:
             return self.weights.get(queue.path, 0.0)
 
     assert broken_promises(Weighted({"root.a": 1.0})) == {}
-    found = broken_promises(Weighted({"root,a": 1.0}))
-    assert "option 'weights': " in found["test_options_survive_the_configuration"]
-    assert "has no syntax in a queue property" in found["test_options_survive_the_configuration"]
+    found = violation(Weighted({"root,a": 1.0}), "test_options_survive_the_configuration")
+    assert "option 'weights': " in found
+    assert "has no syntax in a queue property" in found
 
 
 def test_undeclared_time_dependent_key_is_found() -> None:
@@ -216,7 +221,7 @@ def test_admission_limits_that_admit_no_application_are_found() -> None:
         def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
             return dict.fromkeys(counts, 0)
 
-    assert "admits no application" in broken_promises(Closed())["test_admission_limits_admit_an_application"]
+    assert "admits no application" in violation(Closed(), "test_admission_limits_admit_an_application")
 
 
 @pytest.mark.parametrize("score", [lambda node: node.id, lambda node: None, lambda node: float("nan")])
@@ -229,9 +234,8 @@ def test_invalid_scores_are_found(score: Callable[[Node], Any]) -> None:
         def score(self, node: Node) -> Any:
             return score(node)
 
-    found = broken_promises(Odd())
-    assert "test_scores_are_numbers_for_every_node_and_request" in found
-    assert "test_cluster_runs_without_plugin_failures" in found
+    assert violation(Odd(), "test_scores_are_numbers_for_every_node_and_request")
+    assert violation(Odd(), "test_cluster_runs_without_plugin_failures")
 
 
 class Forgetful(NodeSortPolicy):
@@ -253,11 +257,8 @@ class Forgetful(NodeSortPolicy):
 
 
 def test_answers_changed_by_a_reload_are_found() -> None:
-    found = broken_promises(Forgetful())
-    assert set(found) >= {
-        "test_reload_changes_no_answer",
-        "test_reload_without_changes_changes_no_decision",
-    }
+    assert violation(Forgetful(), "test_reload_changes_no_answer")
+    assert violation(Forgetful(), "test_reload_without_changes_changes_no_decision")
 
 
 @pytest.mark.parametrize("answer", ["", "root..a", 7, ["root.a"]])
@@ -270,7 +271,7 @@ def test_invalid_queue_names_are_found(answer: Any) -> None:
         def place(self, app: Application) -> Any:
             return answer
 
-    assert "test_rule_returns_a_name_or_none" in broken_promises(Odd())
+    assert violation(Odd(), "test_rule_returns_a_name_or_none")
 
 
 def predicate(
@@ -296,13 +297,14 @@ def predicate(
 
 
 def test_invalid_answers_are_found() -> None:
-    found = broken_promises(predicate(lambda ask, node: False))
-    assert "return None, or the reason as text" in found["test_predicate_returns_a_reason_or_none"]
+    found = violation(predicate(lambda ask, node: False), "test_predicate_returns_a_reason_or_none")
+    assert "return None, or the reason as text" in found
 
 
 def test_wrong_ask_classes_are_found() -> None:
-    found = broken_promises(predicate(lambda ask, node: "no zone" if "zone" in ask.tags else None))
-    assert "although the classes are equal" in found["test_equal_classes_have_equal_answers"]
+    plugin = predicate(lambda ask, node: "no zone" if "zone" in ask.tags else None)
+    found = violation(plugin, "test_equal_classes_have_equal_answers")
+    assert "although the classes are equal" in found
 
 
 def test_node_classes_beyond_attributes_are_found() -> None:
@@ -343,8 +345,8 @@ def test_sinks_that_reject_events_are_found() -> None:
             if isinstance(batch, list):
                 batch.clear()
 
-    assert "IndexError" in broken_promises(Odd())["test_every_event_is_accepted"]
-    assert "test_batches_of_events_are_not_changed" in broken_promises(Greedy())
+    assert "IndexError" in violation(Odd(), "test_every_event_is_accepted")
+    assert violation(Greedy(), "test_batches_of_events_are_not_changed")
 
 
 @pytest.mark.parametrize("answer", ["staff", ["staff", "staff"], [""], 7])
@@ -357,7 +359,7 @@ def test_invalid_groups_are_found(answer: Any) -> None:
         def groups(self, user: str) -> Any:
             return answer
 
-    assert "test_resolver_returns_groups_or_none" in broken_promises(Odd())
+    assert violation(Odd(), "test_resolver_returns_groups_or_none")
 
 
 def test_missing_docstring_is_found() -> None:
@@ -367,7 +369,7 @@ def test_missing_docstring_is_found() -> None:
         def groups(self, user: str) -> None:
             return None
 
-    assert "has no docstring" in broken_promises(Silent())["test_class_has_a_docstring"]
+    assert "has no docstring" in violation(Silent(), "test_class_has_a_docstring")
 
 
 METHODS = {contract.kind.base: contract.kind.method for contract in CONTRACTS.values()}
@@ -410,10 +412,11 @@ def test_correct_plugins_of_every_kind_pass_the_contract(base: type[Any]) -> Non
 @EVERY_KIND
 @pytest.mark.parametrize("call", ["opened", "reloaded", "closed"])
 def test_failing_life_cycle_of_every_kind_is_found(base: type[Any], call: str) -> None:
-    found = broken_promises(odd(base, **{call: raising})())
+    of_cluster = "test_cluster_runs_without_plugin_failures"
+    found = broken_promises(odd(base, **{call: raising})(), "test_plugin_opens_and_closes", of_cluster)
     assert found["test_plugin_opens_and_closes"] == "RuntimeError: no luck"
     operation = {"opened": "opening", "reloaded": "reloading", "closed": "closing"}[call]
-    assert operation in found["test_cluster_runs_without_plugin_failures"]
+    assert operation in found[of_cluster]
 
 
 @EVERY_KIND
@@ -427,7 +430,7 @@ def test_changed_options_of_every_kind_are_found(base: type[Any]) -> None:
         def __attrs_post_init__(self) -> None:
             self.limit += 1
 
-    found = broken_promises(Grows(5))["test_options_survive_the_configuration"]
+    found = violation(Grows(5), "test_options_survive_the_configuration")
     assert "option 'limit' is 6, but 7 when read from the configuration value" in found
 
 
@@ -439,7 +442,7 @@ def test_unconfigurable_options_of_every_kind_are_found(base: type[Any]) -> None
         def __init__(self, limit: int = 3) -> None:
             self.limit = limit
 
-    found = broken_promises(Hidden(5))["test_options_survive_the_configuration"]
+    found = violation(Hidden(5), "test_options_survive_the_configuration")
     assert "takes limit, which a configuration cannot set" in found
     assert "@attrs.frozen" in found
 
@@ -544,8 +547,8 @@ def test_growing_cost_of_a_sink_is_found() -> None:
         for _ in self.sent:
             pass
 
-    found = broken_promises(odd(EventSink, slow)())
-    assert "after 300 events" in found["test_cost_of_an_event_is_independent_of_earlier_events"]
+    found = violation(odd(EventSink, slow)(), "test_cost_of_an_event_is_independent_of_earlier_events")
+    assert "after 300 events" in found
 
 
 def test_sink_that_changes_events_is_found() -> None:
@@ -553,13 +556,13 @@ def test_sink_that_changes_events_is_found() -> None:
         for event in batch:
             object.__setattr__(event, "message", "mine")
 
-    found = broken_promises(odd(EventSink, change)())
-    assert "send() modified the batch or an event" in found["test_batches_of_events_are_not_changed"]
+    found = violation(odd(EventSink, change)(), "test_batches_of_events_are_not_changed")
+    assert "send() modified the batch or an event" in found
 
 
 def test_message_about_an_invalid_order_is_short_and_names_two_keys() -> None:
-    found = broken_promises(app_policy(lambda app: app.priority if app.priority > 0 else None))
-    text = found["test_keys_have_a_total_order"]
+    policy = app_policy(lambda app: app.priority if app.priority > 0 else None)
+    text = violation(policy, "test_keys_have_a_total_order")
     assert "the keys of plain and used, None and None, do not compare" in text
     assert text.count("do not compare") == 5
     assert "more" in text.splitlines()[-1]
@@ -569,11 +572,8 @@ def test_rule_with_invalid_queue_names_is_found() -> None:
     def place(self: Any, app: Application) -> str:
         return f"users of {app.id}"
 
-    found = broken_promises(odd(PlacementRule, place)())
-    assert (
-        "the rule added [' ', ' '], which are illegal in queue names"
-        in found["test_names_contain_only_allowed_characters"]
-    )
+    found = violation(odd(PlacementRule, place)(), "test_names_contain_only_allowed_characters")
+    assert "the rule added [' ', ' '], which are illegal in queue names" in found
 
 
 def test_rule_that_passes_dots_of_user_names_is_found() -> None:
@@ -584,5 +584,5 @@ def test_rule_that_passes_dots_of_user_names_is_found() -> None:
         return app.groups[0] if app.groups else None
 
     for place in (by_user, by_group):
-        found = broken_promises(odd(PlacementRule, place)())
-        assert "use dotless(name)" in found["test_dots_in_user_and_group_names_create_no_level"]
+        found = violation(odd(PlacementRule, place)(), "test_dots_in_user_and_group_names_create_no_level")
+        assert "use dotless(name)" in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import (
     Application,
     AppSortPolicy,
@@ -39,7 +39,7 @@ class WakesItself(Predicate):
 
 
 def test_answers_that_wake_policies_are_found() -> None:
-    found = broken_promises(WakesItself())["test_answers_wake_no_policies"]
+    found = violation(WakesItself(), "test_answers_wake_no_policies")
     assert "calls context.wake('predicate')" in found
 
 
@@ -57,7 +57,7 @@ class RangedAndNormalised(NodeSortPolicy):
 
 
 def test_a_range_without_effect_is_found() -> None:
-    found = broken_promises(RangedAndNormalised())["test_normalised_scores_need_no_range"]
+    found = violation(RangedAndNormalised(), "test_normalised_scores_need_no_range")
     assert "remove score_range, or normalised" in found
 
 
@@ -88,7 +88,7 @@ class RangedKeys(AppSortPolicy):
     ],
 )
 def test_untrue_ranges_of_keys_are_found(policy: RangedKeys, words: str) -> None:
-    assert words in broken_promises(policy)["test_key_range_is_two_numbers_or_none"]
+    assert words in violation(policy, "test_key_range_is_two_numbers_or_none")
 
 
 def test_true_ranges_of_keys_pass() -> None:
@@ -109,7 +109,7 @@ class EnlargesAsks(SubmitPolicy):
 
 
 def test_changes_of_requests_other_than_of_their_priority_are_found() -> None:
-    found = broken_promises(EnlargesAsks())["test_policy_returns_a_request_a_reason_or_none"]
+    found = violation(EnlargesAsks(), "test_policy_returns_a_request_a_reason_or_none")
     assert "only the priority can be changed" in found
 
 
@@ -132,5 +132,5 @@ class SharesAnswers(Predicate):
 
 
 def test_shared_states_that_depend_on_a_node_are_found() -> None:
-    found = broken_promises(SharesAnswers())["test_shared_states_change_no_answer"]
+    found = violation(SharesAnswers(), "test_shared_states_change_no_answer")
     assert "must follow from the task alone" in found

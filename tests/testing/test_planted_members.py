@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 import pytest
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import (
     AdmissionPolicy,
     Allocation,
@@ -73,10 +73,10 @@ class RemembersEachUser(UserGroupResolver):
 
 
 def test_sinks_and_resolvers_that_keep_everything_are_found() -> None:
-    found = broken_promises(KeepsEachEvent())["test_memory_is_independent_of_earlier_events"]
+    found = violation(KeepsEachEvent(), "test_memory_is_independent_of_earlier_events")
     assert "bound what is kept" in found
     assert not broken_promises(WritesInPortions())
-    found = broken_promises(RemembersEachUser())["test_memory_is_independent_of_earlier_calls"]
+    found = violation(RemembersEachUser(), "test_memory_is_independent_of_earlier_calls")
     assert "after 1200 different users, and" in found
 
 
@@ -108,8 +108,8 @@ class WritesADiary(AdmissionPolicy):
 
 @pytest.mark.parametrize("plugin", [RemembersPlacements(), WritesADiary()], ids=lambda one: one.name)
 def test_names_of_placements_and_long_texts_that_are_kept_are_found(plugin: Plugin) -> None:
-    found = broken_promises(plugin)
-    assert "bound what is kept" in found["test_memory_is_independent_of_earlier_calls"]
+    found = violation(plugin, "test_memory_is_independent_of_earlier_calls")
+    assert "bound what is kept" in found
 
 
 class CountsInAList(Predicate):
@@ -125,7 +125,7 @@ class CountsInAList(Predicate):
 
 
 def test_counters_in_containers_of_a_class_are_found() -> None:
-    found = broken_promises(CountsInAList())["test_answers_set_no_class_attribute_and_no_global"]
+    found = violation(CountsInAList(), "test_answers_set_no_class_attribute_and_no_global")
     assert "CountsInAList.asked" in found
 
 
@@ -430,7 +430,7 @@ class ReadsPrivatePartsOfClasses(NodeSortPolicy):
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_private_attributes_of_related_objects_are_found(plugin: Plugin, read: str) -> None:
-    assert f"reads {read}, which" in broken_promises(plugin)["test_only_documented_attributes_are_read"]
+    assert f"reads {read}, which" in violation(plugin, "test_only_documented_attributes_are_read")
 
 
 class ModesByATag(PreemptionPolicy):

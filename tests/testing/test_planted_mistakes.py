@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import (
     Allocation,
     Application,
@@ -81,9 +81,8 @@ class CachesByTag(Predicate):
 
 @pytest.mark.parametrize("plugin", [Leaks(), LeaksIntoItsModule(), CachesByTag()], ids=lambda one: one.name)
 def test_leaks_without_growing_cost_are_found(plugin: Plugin) -> None:
-    found = broken_promises(plugin)
-    assert "bound what is kept" in found["test_memory_is_independent_of_earlier_calls"]
-    assert "test_cost_of_an_answer_is_independent_of_earlier_calls" not in found
+    assert "bound what is kept" in violation(plugin, "test_memory_is_independent_of_earlier_calls")
+    assert not broken_promises(plugin, "test_cost_of_an_answer_is_independent_of_earlier_calls")
 
 
 class CountsInItsClass(Predicate):
@@ -99,7 +98,7 @@ class CountsInItsClass(Predicate):
 
 
 def test_counters_in_a_class_are_found() -> None:
-    found = broken_promises(CountsInItsClass())["test_answers_set_no_class_attribute_and_no_global"]
+    found = violation(CountsInItsClass(), "test_answers_set_no_class_attribute_and_no_global")
     assert "CountsInItsClass.asked" in found
 
 
@@ -114,8 +113,8 @@ class ReadsPrivateParts(NodeSortPolicy):
 
 
 def test_private_attributes_are_found() -> None:
-    found = broken_promises(ReadsPrivateParts())
-    assert "Node._version, Node.reservations" in found["test_only_documented_attributes_are_read"]
+    found = violation(ReadsPrivateParts(), "test_only_documented_attributes_are_read")
+    assert "Node._version, Node.reservations" in found
 
 
 class RecentWithoutHalfLife(QueueSortPolicy):
@@ -129,8 +128,8 @@ class RecentWithoutHalfLife(QueueSortPolicy):
 
 
 def test_recent_usage_without_half_life_is_found() -> None:
-    found = broken_promises(RecentWithoutHalfLife())
-    assert "half_life is None" in found["test_usage_over_time_is_read_only_with_a_half_life"]
+    found = violation(RecentWithoutHalfLife(), "test_usage_over_time_is_read_only_with_a_half_life")
+    assert "half_life is None" in found
 
 
 class CountsAll(AppSortPolicy):
@@ -427,7 +426,7 @@ class LooksAtItsOwn(Predicate):
     ids=lambda one: one.name,
 )
 def test_odd_texts_of_the_tags_that_a_plugin_reads_are_tried(plugin: Plugin) -> None:
-    assert ", with " in broken_promises(plugin)["test_odd_texts_in_tags_are_answered"]
+    assert ", with " in violation(plugin, "test_odd_texts_in_tags_are_answered")
 
 
 class ChangesTagsWithCare(SubmitPolicy):
@@ -469,11 +468,10 @@ class ReadsPrivatePartsOfVictims(PreemptionPolicy):
 
 
 def test_leaks_and_private_attributes_are_found_in_these_kinds_too() -> None:
-    assert (
-        "bound what is kept"
-        in broken_promises(RemembersTheOwner())["test_memory_is_independent_of_earlier_calls"]
+    assert "bound what is kept" in violation(
+        RemembersTheOwner(), "test_memory_is_independent_of_earlier_calls"
     )
-    found = broken_promises(ReadsPrivatePartsOfVictims())["test_only_documented_attributes_are_read"]
+    found = violation(ReadsPrivatePartsOfVictims(), "test_only_documented_attributes_are_read")
     assert "Allocation._releases, Queue._debt" in found
 
 
@@ -578,6 +576,6 @@ class DependsButNeverBlocks(DependsOnTheThread):
 
 def test_resolver_or_policy_that_is_bound_to_a_thread_is_found() -> None:
     name = "test_answers_are_the_same_in_another_thread"
-    assert "ProgrammingError in another thread" in broken_promises(BoundToItsThread())[name]
-    assert "in another thread: a service calls" in broken_promises(DependsOnTheThread())[name]
-    assert name not in broken_promises(DependsButNeverBlocks())
+    assert "ProgrammingError in another thread" in violation(BoundToItsThread(), name)
+    assert "in another thread: a service calls" in violation(DependsOnTheThread(), name)
+    assert not broken_promises(DependsButNeverBlocks(), name)

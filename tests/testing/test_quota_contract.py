@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import Context, Queue, Quota, QuotaPolicy
 from yunikorn.clock import SECOND
 
@@ -38,7 +38,7 @@ def policy(body: Body, **members: Any) -> QuotaPolicy:
 
 def test_policy_that_blocks_and_watches_siblings_is_found() -> None:
     found = policy(lambda now, queue: None, blocking=True, watches_siblings=True)
-    assert "test_policy_that_blocks_watches_no_siblings" in broken_promises(found)
+    assert violation(found, "test_policy_that_blocks_watches_no_siblings")
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_policy_that_blocks_and_watches_siblings_is_found() -> None:
     ids=repr,
 )
 def test_invalid_answers_are_found(answer: Any) -> None:
-    assert "test_answers_are_quotas_or_none" in broken_promises(policy(lambda now, queue: answer))
+    assert violation(policy(lambda now, queue: answer), "test_answers_are_quotas_or_none")
 
 
 def test_change_with_time_that_is_not_announced_is_found() -> None:
     def body(now: int, queue: Queue) -> Quota:
         return Quota({"vcore": now // SECOND % 7})
 
-    assert "test_change_with_time_is_announced" in broken_promises(policy(body))
+    assert violation(policy(body), "test_change_with_time_is_announced")
     assert broken_promises(policy(body, refresh_every=3600.0)) == {}
 
 
@@ -73,7 +73,7 @@ def test_change_before_the_time_that_an_answer_names_is_found() -> None:
     def body(now: int, queue: Queue) -> Quota:
         return Quota({"vcore": now // (10 * SECOND)}, now + 60 * SECOND)
 
-    assert "test_answers_hold_until_the_time_they_name" in broken_promises(policy(body))
+    assert violation(policy(body), "test_answers_hold_until_the_time_they_name")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_dependency_that_is_not_declared_is_found(attribute: str, flag: str) -> 
     def body(now: int, queue: Queue) -> Quota:
         return Quota({"vcore": getattr(queue, attribute).get("vcore", 0)})
 
-    assert flag in broken_promises(policy(body))["test_what_is_read_is_declared"]
+    assert flag in violation(policy(body), "test_what_is_read_is_declared")
     assert broken_promises(policy(body, **{flag: True})) == {}
-    assert "test_declarations_are_true_or_false" in broken_promises(policy(body, **{flag: 1}))
+    assert violation(policy(body, **{flag: 1}), "test_declarations_are_true_or_false")

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 
-from tests.testing.test_contract_violations import broken_promises
+from tests.testing.test_contract_violations import broken_promises, violation
 from yunikorn.api import Context, Event, EventSink
 from yunikorn_testing import EventSinkContract
 from yunikorn_testing.answers_contract import DIFFERENT
@@ -45,8 +45,8 @@ def test_sink_that_is_bound_to_the_thread_of_its_constructor_is_found() -> None:
 
 
 def test_misspelt_subscription_is_found() -> None:
-    found = broken_promises(Misspelt())
-    assert "did you mean 'APP_ALLOC'?" in found["test_wants_name_existing_events"]
+    found = violation(Misspelt(), "test_wants_name_existing_events")
+    assert "did you mean 'APP_ALLOC'?" in found
 
 
 class Behind(EventSink):
