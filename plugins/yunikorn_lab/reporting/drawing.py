@@ -21,6 +21,7 @@ from yunikorn_lab.reporting.mpl import (
     OTHERS,
     UNUSABLE,
     USED,
+    laid_out,
     png,
     styled,
 )
@@ -67,7 +68,9 @@ def draw(sections: Iterable[Section], colours: QueueColours) -> dict[str, Drawin
                 figure = picture.draw(all_plots, colours)
                 if figure is not None:
                     name = picture.name.rpartition(".")[0]
-                    drawn[picture.name] = Drawing(png(figure), inline_svg(figure, name, picture.caption))
+                    with laid_out(figure):
+                        svg = inline_svg(figure, name, picture.caption)
+                        drawn[picture.name] = Drawing(png(figure), svg)
     return drawn
 
 

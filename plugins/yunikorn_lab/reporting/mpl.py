@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 
 from yunikorn.quantities import VCORE
 from yunikorn_lab.reporting.palette import DASHES, HATCHES, Style
@@ -74,6 +75,16 @@ def paper(
     return figure, [one for row in axes for one in row]
 
 
+@contextmanager
+def laid_out(figure: Figure) -> Iterator[None]:
+    """Place the axes of a figure once for all its forms: this takes longer than to draw one of them."""
+    figure.draw_without_rendering()
+    # Saving a figure sets the engine of its layout again, which is then looked up in the style.
+    with rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine()
+        yield
+
+
 def png(figure: Figure) -> bytes:
     """Return the figure as PNG, without date and program name, so that equal figures give equal files."""
     with io.BytesIO() as file:
@@ -94,19 +105,41 @@ def area(style: Style) -> dict[str, Any]:
     }
 
 
+def steps(
+    axes: Axes,
+    values: Sequence[float],
+    edges: Sequence[float],
+    *,
+    baseline: float | Sequence[float] | None = 0.0,
+    fill: bool = False,
+    color: str | None = None,
+    **options: Any,
+) -> None:
+    """Draw values that change at the edges, as `Axes.stairs`, on axes whose limits the caller sets.
+
+    `Axes.stairs` looks for limits along each step as along a curve, which takes longer than drawing.
+    """
+    if color is not None:
+        options["facecolor" if fill else "edgecolor"] = color
+    if fill:
+        options.setdefault("linewidth", 0)
+    axes.add_artist(StepPatch(values, edges, baseline=baseline, fill=fill, **options))
+    axes.update_datalim([(edges[0], 0.0), (edges[-1], max(values, default=0.0))])
+
+
 def stack(
     axes: Axes, edges: Sequence[float], below: Sequence[float], more: Sequence[float], **options: Any
 ) -> list[float]:
     """Draw values above others, without the edge of an area where they are 0; returns the sums."""
     above = [one + part for one, part in zip(below, more, strict=True)]
     drawn = [value if part else math.nan for value, part in zip(above, more, strict=True)]
-    axes.stairs(drawn, edges, baseline=below, **options)
+    steps(axes, drawn, edges, baseline=below, **options)
     return above
 
 
 def capacity_line(axes: Axes, edges: Sequence[float], capacity: Sequence[float], unit: str) -> None:
     """Draw a capacity over the amounts below it, and scale the axes to both."""
-    axes.stairs(capacity, edges, baseline=None, color=INK, lw=1.2, label="capacity")
+    steps(axes, capacity, edges, baseline=None, color=INK, lw=1.2, label="capacity")
     axes.set_ylim(0, top(capacity))
     axes.set_ylabel(unit)
 

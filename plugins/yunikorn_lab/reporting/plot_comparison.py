@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn_lab.reporting.comparison_result import Comparison, FigureRow
 from yunikorn_lab.reporting.figures import MEAN_WAIT
-from yunikorn_lab.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, top
+from yunikorn_lab.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, steps, top
 from yunikorn_lab.reporting.palette import LIGHT, line_style
 from yunikorn_lab.reporting.plot_waits import plot_distributions
 from yunikorn_lab.reporting.plots import busiest_type
@@ -104,8 +104,8 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
             continue
         heights += lengths
         style = line(line_style(number), _width(number))
-        use.stairs(shares, edges, baseline=None, label=label, **style)
-        waiting.stairs(lengths, edges, baseline=None, **style)
+        steps(use, shares, edges, baseline=None, label=label, **style)
+        steps(waiting, lengths, edges, baseline=None, **style)
     use.set_title(f"Use of {shorten(name, 40)}" if name else "Use")
     use.set_ylim(0, 1.05)
     use.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
@@ -196,11 +196,11 @@ def _share(
         used = queue.used.get(name) if queue is not None else None
         values = [value / unit for value in used] if used else [0.0] * history.count
         style = line(line_style(number), _width(number))
-        axes.stairs(values, history.edges, baseline=None, label="used", **style)
+        steps(axes, values, history.edges, baseline=None, label="used", **style)
     history, queue = drawn[0]
     if queue is not None and any(step.guaranteed.get(name) for step in queue.quotas):
         times = [max(step.time, history.start) for step in queue.quotas] + [history.end]
         guaranteed = [step.guaranteed.get(name, 0) / unit for step in queue.quotas]
-        axes.stairs(guaranteed, times, baseline=None, color=INK, lw=1.2, ls="--")
+        steps(axes, guaranteed, times, baseline=None, color=INK, lw=1.2, ls="--")
     axes.set_ylim(0, top([height / unit for height in heights]))
     axes.set_ylabel(text)

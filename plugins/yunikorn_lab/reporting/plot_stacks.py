@@ -20,6 +20,7 @@ from yunikorn_lab.reporting.mpl import (
     paper,
     shorten,
     stack,
+    steps,
     top,
 )
 from yunikorn_lab.reporting.palette import LIGHT, QueueColours, line_style
@@ -118,7 +119,7 @@ def plot_lengths(history: RunHistory, colours: QueueColours) -> Figure | None:
         below = stack(axes, edges, below, queue.waiting, label=shorten(label, 30), **area(colours[label]))
     if len(ranked) > QUEUES:
         label = f"{len(ranked) - QUEUES} more queues"
-        axes.stairs(total, edges, baseline=below, fill=True, color=OTHERS, label=label)
+        steps(axes, total, edges, baseline=below, fill=True, color=OTHERS, label=label)
     _label_waiting_tasks(axes, history, total, "queue")
     figure.legend(loc="outside right upper")
     return figure

@@ -23,6 +23,7 @@ from yunikorn_lab.reporting.mpl import (
     capacity_line,
     paper,
     shorten,
+    steps,
     top,
 )
 from yunikorn_lab.reporting.palette import QueueColours, Style
@@ -77,11 +78,11 @@ def _cluster(axes: Axes, edges: Sequence[float], each: PartitionHistory, name: s
     used, unusable = each.used.get(name, nothing), each.unusable.get(name, nothing)
     unit, text = amount_scale(name, max(capacity))
     lower = [value / unit for value in used]
-    axes.stairs(lower, edges, fill=True, color=USED, label="used")
+    steps(axes, lower, edges, fill=True, color=USED, label="used")
     if any(unusable):
         upper = [(value + more) / unit for value, more in zip(used, unusable, strict=True)]
         label = "free but unusable by waiting tasks"
-        axes.stairs(upper, edges, baseline=lower, fill=True, color=UNUSABLE, alpha=0.75, label=label)
+        steps(axes, upper, edges, baseline=lower, fill=True, color=UNUSABLE, alpha=0.75, label=label)
     capacity_line(axes, edges, [value / unit for value in capacity], text)
 
 
@@ -126,17 +127,17 @@ def _queue(
 ) -> None:
     edges = history.edges
     used = [value / unit for value in queue.used.get(name, [0.0] * history.count)]
-    axes.stairs(used, edges, label="used", **area(style))
+    steps(axes, used, edges, label="used", **area(style))
     guaranteed = [step.guaranteed.get(name, 0) / unit for step in queue.quotas]
     limits = [step.max[name] / unit if name in step.max else None for step in queue.quotas]
     highest = max(*used, *guaranteed)
     times = [max(step.time, history.start) for step in queue.quotas] + [edges[-1]]
     seen = [limit for limit in limits if limit is not None and limit <= FAR * highest]
     if any(guaranteed):
-        axes.stairs(guaranteed, times, baseline=None, color=INK, lw=1.6, ls="--", label="guaranteed")
+        steps(axes, guaranteed, times, baseline=None, color=INK, lw=1.6, ls="--", label="guaranteed")
     if seen:
         drawn = [math.nan if limit is None or limit not in seen else limit for limit in limits]
-        axes.stairs(drawn, times, baseline=None, color=LIMIT, lw=1.4, label="limit")
+        steps(axes, drawn, times, baseline=None, color=LIMIT, lw=1.4, label="limit")
     elif any(limit is not None for limit in limits):
         text = f"limit {max(one for one in limits if one is not None):g} (not drawn)"
         right_top = {"ha": "right", "va": "top"}
