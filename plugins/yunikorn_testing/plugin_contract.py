@@ -66,7 +66,8 @@ class OfferContract:
 
     def registry(self) -> Registry:
         """Return a registry with only the plugin under test."""
-        return _registry_of(type(self.given), defaults=False)
+        cls: Any = type(self.given)
+        return _registry_of(cls, defaults=False)
 
     def option_texts(self) -> dict[str, Any]:
         """Return the options as in a configuration."""
@@ -146,7 +147,8 @@ class PluginContract(OfferContract):
 
     def cluster(self, timeouts: Timeouts | None = None) -> Cluster:
         """Return a cluster whose configuration uses the plugin."""
-        registry = _default_registry() if self.is_default() else _registry_of(type(self.given), defaults=True)
+        cls: Any = type(self.given)
+        registry = _default_registry() if self.is_default() else _registry_of(cls, defaults=True)
         return Cluster(self.configuration(), registry, timeouts=timeouts)
 
     def is_default(self) -> bool:
@@ -216,7 +218,7 @@ class PluginContract(OfferContract):
 
 
 @lru_cache(maxsize=8)
-def _registry_of(cls: type[Plugin], *, defaults: bool) -> Registry:
+def _registry_of(cls: type[Any], *, defaults: bool) -> Registry:
     """Return the registry for all tests of a class; making it costs more than most tests."""
     return registry_with(cls, defaults=defaults)
 

@@ -7,7 +7,7 @@ tags that are read, so that a contract can try odd values of exactly these.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +33,11 @@ VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
     api.PastService: (api.PastService,),
 }
 """Views that each class of samples implements; the first one names it in messages."""
+MEMBERS = {
+    sample: frozenset(name for view in views for name in dir(view) if not name.startswith("_"))
+    for sample, views in VIEWS.items()
+}
+"""Attributes of the views of each class of samples."""
 NAMES = ("id", "key", "user", "uuid", "path", "queue_name")
 """Attributes with texts that differ between objects."""
 TEXTS = ("tags", "attributes", "properties")
@@ -120,9 +125,9 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        views = VIEWS[type(self._sample)]
-        view = views[0].__name__
-        if not any(name in _members(one) for one in views):
+        of_sample = type(self._sample)
+        view = VIEWS[of_sample][0].__name__
+        if name not in MEMBERS[of_sample]:
             self._reading.hidden.add((view, name))
             raise AttributeError(f"{view} has no attribute '{name}'")
         self._reading.names.add((view, name))
@@ -179,8 +184,3 @@ class WatchedTexts(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return repr(self._texts)
-
-
-@cache  # There are as many views as classes of `yunikorn.api`.
-def _members(view: type[Any]) -> frozenset[str]:
-    return frozenset(name for name in dir(view) if not name.startswith("_"))

@@ -110,7 +110,7 @@ def steps(
     values: Sequence[float],
     edges: Sequence[float],
     *,
-    baseline: float | Sequence[float] | None = 0.0,
+    baseline: Any = 0.0,
     fill: bool = False,
     color: str | None = None,
     **options: Any,
