@@ -318,7 +318,14 @@ class ApplicationFlow:
 
     def _renew(self, task: Task) -> None:
         """Begin again with a pod that arrived when the core completed its application."""
-        renewed = Task(task.pod, task.app_id, group=task.group, resource=task.resource, tags=task.tags)
+        renewed = Task(
+            task.pod,
+            task.app_id,
+            group=task.group,
+            priority=task.priority,
+            resource=task.resource,
+            tags=task.tags,
+        )
         self._cluster.tasks[task.uid] = renewed
         self.add(renewed)
 

@@ -43,7 +43,9 @@ TIMEOUT = 30.0
 """Seconds without a further pod after which a gang is made of those that exist."""
 FIRST_NOTE = 2.0
 """Seconds after which the conditions of pods say what they wait for."""
-FORMING, SUBMITTED, STARTED = "forming", "submitted", "started"
+REFUSED_AGAIN = 60.0
+"""Seconds after which a PodGroup is tried again that the core refuses."""
+FORMING, SUBMITTED, STARTED, REFUSED = "forming", "submitted", "started", "refused"
 
 
 @attrs.frozen
@@ -80,6 +82,8 @@ class FormingGang:
     """True once the time for further pods is over."""
     looks: int = 0
     """Number of times at which the gang was looked at."""
+    asked: Key | None = None
+    """Key under which the owner was read last for the gang."""
     is_confirmed: bool = False
     """True if the owner was read after the latest pod came."""
 
@@ -135,6 +139,8 @@ class WorkloadGangs(AssignmentWatcher):
         """Pods by uid whose owner is being read, or whose PodGroup does not exist yet, by key."""
         self._pods_of_key: dict[Key, set[str]] = {}
         self._key_of_pod: dict[str, Key] = {}
+        self._started_unread: set[Key] = set()
+        """Keys of pods that had a node, or have ended, when their owner had not been read."""
         self._timers = BackgroundTasks(_log)
         cluster.watcher = self
 
@@ -155,6 +161,7 @@ class WorkloadGangs(AssignmentWatcher):
         self._timers.cancel_all()
         for known in (self._gangs, self._of_pod, self._unread, self._pods_of_key, self._key_of_pod):
             known.clear()
+        self._started_unread.clear()
 
     def close(self) -> None:
         """End the work in the background."""
@@ -176,7 +183,10 @@ class WorkloadGangs(AssignmentWatcher):
             self._pods_of_key.setdefault(key, set()).add(uid)
             reading = self._readings.known(pod, key)
             if reading is None:
-                return BY_ITSELF if pod.spec.node_name else self._await_reading(pod, key)
+                if pod.spec.node_name:
+                    self._started_unread.add(key)
+                    return BY_ITSELF
+                return self._await_reading(pod, key)
             self._unread.get(key, {}).pop(uid, None)
             if not reading.has(pod):
                 return BY_ITSELF
@@ -187,17 +197,36 @@ class WorkloadGangs(AssignmentWatcher):
     def refused(self, app_id: str, reason: str) -> bool:
         """Let the pods of a gang start by themselves that the core refuses; return False for other gangs.
 
-        The gang was taken from an owner who did not ask for one. A PodGroup has asked.
+        The gang was taken from an owner who did not ask for one. A PodGroup has asked, and waits: the queues
+        may change.
         """
         gang = self._gangs.get(app_id)
-        if gang is None or gang.group or gang.state != SUBMITTED:
+        if gang is None or gang.state != SUBMITTED:
             return False
+        if gang.group:
+            self._refuse(gang, reason)
+            return True
         note = f"{gang.reading.note}: the scheduler refuses it, so each pod starts by itself: {reason}"
         first = gang.pods[next(iter(gang.members))]
         self._events.pod(first, "GangRefused", "GangScheduling", note, warning=True)
         self._withdraw(gang)
         self._start(gang)
         return True
+
+    def _refuse(self, gang: FormingGang, reason: str) -> None:
+        """Keep the pods of a PodGroup back that the core refuses, and try again later."""
+        self._withdraw(gang)
+        gang.state = REFUSED
+        note = f"{gang.reading.note}: the scheduler refuses it: {reason}"
+        self._look_at(gang.waiting())
+        self._note(gang.waiting(), note)
+        self.waits(gang.id, note)
+        self._later(REFUSED_AGAIN, ("again", gang.id), lambda: self._try_again(gang))
+
+    def _try_again(self, gang: FormingGang) -> None:
+        if gang.state == REFUSED:
+            gang.state = FORMING
+            self._form(gang)
 
     def _withdraw(self, gang: FormingGang) -> None:
         """Take the application of a gang back from the core."""
@@ -214,10 +243,7 @@ class WorkloadGangs(AssignmentWatcher):
             return Membership(gang.id, gang.members[uid], reading.priority)
         if gang.state == STARTED or reading.gang is None:
             return Membership(gang.id, "", reading.priority)
-        if gang.state == SUBMITTED:
-            return f"{reading.note}: starts when that has started"
-        chosen, missing = gang.choose()
-        return f"{reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
+        return reading.note
 
     def _await_reading(self, pod: Pod, key: Key) -> str:
         waiting = self._unread.setdefault(key, {})
@@ -257,17 +283,24 @@ class WorkloadGangs(AssignmentWatcher):
         gang.pods[pod.metadata.uid] = pod
         if gang.group:
             self._settle_precedence(pod, reading)
+        if key in self._started_unread:
+            self._start(gang)
+        if gang.state != STARTED:
+            self._later(FIRST_NOTE, ("note", gang.id), lambda: self._note_waiting(gang))
         if gang.state == FORMING:
-            self._later(FIRST_NOTE, ("note", gang.id), lambda: self._note_forming(gang))
             self._plan(gang)
         return gang
 
-    def _note_forming(self, gang: FormingGang) -> None:
+    def _note_waiting(self, gang: FormingGang) -> None:
+        """Say in the conditions of pods that are kept back what they wait for."""
         if gang.state == FORMING:
             chosen, missing = gang.choose()
             note = f"{gang.reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
             self._note(gang.waiting(), note)
             self.waits(gang.id, note)
+        elif gang.state == SUBMITTED:
+            rest = (pod for pod in gang.waiting() if pod.metadata.uid not in gang.members)
+            self._note(rest, f"{gang.reading.note}: the pod is one more, and starts when these have started")
 
     def _note(self, pods: Iterable[Pod], note: str) -> None:
         for pod in pods:
@@ -307,7 +340,10 @@ class WorkloadGangs(AssignmentWatcher):
         key = self._key_of_pod.get(pod.metadata.uid) if pod is not None else None
         if pod is None or key is None or gang.state != FORMING:
             return
-        if key[0] == POD_GROUP:
+        if gang.asked == key and self._readings.is_being_read(key):
+            return
+        gang.asked = key
+        if gang.group:
             self._form(gang)
         else:
             self._readings.begin(pod, key, lambda: self._use(gang, pod, key))
@@ -327,6 +363,8 @@ class WorkloadGangs(AssignmentWatcher):
         if gang.state != FORMING or self._gangs.get(gang.id) is not gang:
             return
         gang.looks += 1
+        if len(gang.pods) < gang.needed and not gang.is_late:
+            return
         chosen, missing = gang.choose()
         if not chosen or (missing and not gang.is_late):
             return
@@ -344,6 +382,8 @@ class WorkloadGangs(AssignmentWatcher):
             self._events.pod(first, "GangIncomplete", "GangScheduling", note, warning=True)
         self._stop_timers(gang)
         gang.state, gang.members = SUBMITTED, chosen
+        if len(chosen) < len(gang.pods):
+            self._later(FIRST_NOTE, ("note", gang.id), lambda: self._note_waiting(gang))
         app = self._cluster.applications.get(gang.id)
         if app is not None and not app.tasks:
             # The core has not completed the run before.
@@ -371,7 +411,7 @@ class WorkloadGangs(AssignmentWatcher):
         return {names.APP_TAG_WORKLOAD: text, **reading.tags}
 
     def _stop_timers(self, gang: FormingGang) -> None:
-        for what in ("late", "look", "note"):
+        for what in ("late", "look", "note", "again"):
             self._timers.cancel((what, gang.id))
 
     # -- the start, and what follows --------------------------------------------------------------------
@@ -481,6 +521,7 @@ class WorkloadGangs(AssignmentWatcher):
         pods.discard(uid)
         if not pods:
             del self._pods_of_key[key]
+            self._started_unread.discard(key)
             self._readings.forget(key)
 
     def _take_back(self, gang: FormingGang) -> None:

@@ -26,7 +26,7 @@ class WorkloadRole:
     @property
     def needed(self) -> int:
         """Number of pods that start together; the others follow when these have started."""
-        return self.size if self.minimum is None else min(self.minimum, self.size)
+        return max(0, self.size if self.minimum is None else min(self.minimum, self.size))
 
 
 @attrs.frozen

@@ -13,7 +13,12 @@ from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import Namespace, ObjectMeta, Pod
-from yunikorn_kubernetes.translation.pod_applications import APP_ID_SOURCES, controller_of, generated_ids
+from yunikorn_kubernetes.translation.pod_applications import (
+    APP_ID_SOURCES,
+    controller_of,
+    generated_ids,
+    is_terminated,
+)
 from yunikorn_kubernetes.workloads.owner_objects import FoundOwner, NoOwner, ReadObject, find_owner
 from yunikorn_kubernetes.workloads.pod_groups import PodGroup, group_name, terms_of
 from yunikorn_kubernetes.workloads.workload_reader import WorkloadGang, WorkloadReader, WorkloadReaders
@@ -192,11 +197,15 @@ class WorkloadReadings:
             return WorkloadReading(label, reason="one pod is needed to start")
         return WorkloadReading(label, _app_id(reader, owner, key[2]), found, roles=reader)
 
+    def is_being_read(self, key: Key) -> bool:
+        """Return True while the owner of a key is being read."""
+        return key in self._reading
+
     async def prepare(self, pods: Iterable[Pod]) -> None:
-        """Read the owners of all these pods, so that a recovery finds them."""
+        """Read the owners of all pods that have not ended, so that a recovery finds them."""
         wanted: dict[Key, tuple[Pod, WorkloadReader]] = {}
         for pod in pods:
-            reader = self.reader_of(pod) if pod.metadata.owner_references else None
+            reader = None if is_terminated(pod) else self.reader_of(pod)
             key = self.key_of(pod) if reader is not None else None
             if reader is not None and key is not None and key[0] != POD_GROUP:
                 wanted.setdefault(key, (pod, reader))

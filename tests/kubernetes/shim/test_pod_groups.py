@@ -169,6 +169,30 @@ def test_finished_members_count() -> None:
     run(test)
 
 
+def test_a_pod_group_that_no_queue_can_have_waits() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="9")
+        cluster.pod_group("g", 3)
+        await pods(cluster, 3, queue="root.small")
+        await rest(cluster)
+        assert not cluster.placed()
+        assert {pod.status.phase for pod in cluster.pod_objects.values()} == {""}
+        assert cluster.condition("g") == WAITING
+        assert "the scheduler refuses it" in cluster.pod("g-0").status.conditions[0].message
+
+    run(test)
+
+
+def test_a_pod_beyond_the_needed_number_says_what_it_waits_for() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.pod_group("g", 2)
+        await pods(cluster, 3)
+        await rest(cluster)
+        assert "the pod is one more" in cluster.pod("g-2").status.conditions[0].message
+
+    run(test)
+
+
 @pytest.mark.parametrize("is_bound", [True, False])
 def test_a_pod_group_is_known_after_a_restart(is_bound: bool) -> None:
     async def test(cluster: OwnedCluster) -> None:

@@ -251,6 +251,21 @@ def test_a_replacement_does_not_wait_after_a_restart(kept: str) -> None:
     run(test)
 
 
+def test_a_replacement_does_not_wait_where_all_others_ended_before_the_restart() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="3")
+        pods = await job_pods(cluster, 0, 1, 2)
+        await cluster.kill()
+        for pod in pods:
+            cluster.finish(pod, "Failed")
+        await cluster.restart()
+        cluster.job_pod(cluster.job("train", 3), 1, "-again")
+        await cluster.settle()
+        assert "train-1-again" in bound(cluster)
+
+    run(test)
+
+
 def test_a_restart_keeps_the_applications_of_bound_pods() -> None:
     async def test(cluster: OwnedCluster) -> None:
         cluster.add_node("n1", cpu="3")
