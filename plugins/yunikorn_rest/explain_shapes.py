@@ -71,6 +71,7 @@ class WaitExplanation:
     queue_name: str = optional("full path of the queue", "")
     application_state: str = optional("state of the application as in YuniKorn 1.9", "")
     design_state: str = optional("state of the application (docs/states.md), if it differs", "")
+    workload: str = optional("owner of the tasks and its gang, as the resource manager has read them", "")
     time: int = always("time of the answer (ns)", 0)
     awaited: str = optional(
         "policy whose answer the application, or the first of its unchecked requests, waits for, as "

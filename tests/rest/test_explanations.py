@@ -325,3 +325,12 @@ def test_policy_that_orders_requests_is_named() -> None:
     assert ranks == {"of-3000": 1, "of-2000": 2, "of-1000": 3}
     lines = list(explanation_lines(found, 100))
     assert "order:        largest-first orders the requests of an application" in lines
+
+
+def test_workload_that_the_resource_manager_has_read_is_named() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.app_tagged("app", "root.a", {"yunikorn.apache.org/workload": "gang of 3 pods of Job lab/train"})
+    rm.ask("app", vcore=1)
+    found = explain(rm)
+    assert found["workload"] == "gang of 3 pods of Job lab/train"
+    assert "workload:     gang of 3 pods of Job lab/train" in [*explanation_lines(found, 100)]

@@ -58,6 +58,8 @@ def _lines(found: Record) -> Iterator[tuple[str, int]]:
         yield f"state:        {state}", 14
     if queue:
         yield f"queue:        {queue}", 14
+    if workload := text(found, "workload"):
+        yield f"workload:     {shown(workload)}", 14
     for rank in records(found.get("queueRanks")):
         of, parent = number(rank, "of"), shown(text(rank, "parent"))
         place = f"is {ordinal(number(rank, 'rank'))} of {of} queues" if of > 1 else "is the only queue"

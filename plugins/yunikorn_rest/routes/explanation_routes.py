@@ -21,6 +21,8 @@ from yunikorn_service.grouped_explanations import RequestGroup, explain_in_group
 
 USUAL, MOST = 100, 1000
 """Maximum number of explanations without `limit`, and of those that `limit` may ask for."""
+WORKLOAD = "yunikorn.apache.org/workload"
+"""Tag of applications in which a resource manager says what it has read of the owner of their tasks."""
 LIMIT = Query(
     "limit", f"maximum number of explanations, {USUAL} by default and {MOST} at most", str(USUAL), COUNT
 )
@@ -60,6 +62,7 @@ def read_explanation(
         queue_name=queue.path if queue is not None else app.queue_name,
         application_state=compatible_state(state),
         design_state=design_state(state),
+        workload=app.tags.get(WORKLOAD, ""),
         time=now,
         awaited=awaited,
         unchecked_count=unchecked,

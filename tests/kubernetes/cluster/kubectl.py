@@ -68,6 +68,7 @@ KINDS = {
     "MutatingWebhookConfiguration": Kind(
         "admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", False
     ),
+    "CustomResourceDefinition": Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", False),
     "ValidatingWebhookConfiguration": Kind(
         "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", False
     ),

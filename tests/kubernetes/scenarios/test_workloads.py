@@ -29,6 +29,47 @@ def indexed(name: str, place: str, pods: int, **fields: Any) -> Obj:
     return job(name, place, pods=pods, job_fields={**INDEXED, **fields}, application="")
 
 
+def custom(scheduled: Scheduled, place: str, group: str, kind: str, spec: Obj) -> Obj:
+    """Make an object `work` of a kind without a controller; return the reference to it as a controller."""
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    scheduled.create(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {
+                "group": group,
+                "names": {"kind": kind, "plural": plural},
+                "scope": "Namespaced",
+                "versions": [version],
+            },
+        }
+    )
+
+    def served(found: Obj) -> bool:
+        conditions = found.get("status", {}).get("conditions", ())
+        return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
+
+    scheduled.kubectl.wait_for("CustomResourceDefinition", f"{plural}.{group}", served, "")
+    body = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "work"}, "spec": spec}
+    made = scheduled.kubectl.request("POST", f"/apis/{group}/v1/namespaces/{place}/{plural}", body)
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "name": "work",
+        "uid": made["metadata"]["uid"],
+        "controller": True,
+    }
+
+
+def owned(one: Obj, owner: Obj) -> Obj:
+    """Return an object with an owner."""
+    one["metadata"]["ownerReferences"] = [owner]
+    return one
+
+
 def group_condition(scheduled: Scheduled, place: str, wanted: str) -> Obj:
     """Wait until the only PodGroup of a namespace is scheduled, or not; return the condition."""
 
@@ -64,6 +105,9 @@ def test_pods_of_an_indexed_job_start_together(scheduled: Scheduled, way: str) -
     for name in pods:
         text = scheduled.pending(name, "no room for its whole gang at once", place)
         assert text.startswith(f"gang of 3 pods of {way} {place}/train")
+    [app] = scheduled.rest(f"/ws/v1/partition/default/queue/root.{place}/applications")
+    found = scheduled.rest(f"/ws/v1/partition/default/application/{app['applicationID']}/explain")
+    assert found["workload"].startswith(f"gang of 3 pods of {way} {place}/train")
     # The room that does not suffice remains free for others.
     scheduled.create(pod("other", cpu="2"))
     assert scheduled.node_of("other") == "small"
@@ -110,3 +154,42 @@ def test_a_gang_that_waits_is_whole_after_a_restart(cluster: Cluster, tmp_path: 
     with scheduling(cluster, tmp_path) as scheduled:
         scheduled.make_nodes(node("more", cpu="1"))
         scheduled.running(3, place)
+
+
+def test_jobs_of_a_jobset_in_order_are_gangs_one_after_the_other(scheduled: Scheduled) -> None:
+    place = place_for(scheduled, "JobSet")
+    parts = [("driver", 2), ("workers", 3)]
+    spec = {"replicatedJobs": [{"name": name, "template": {"spec": {"parallelism": n}}} for name, n in parts]}
+    owner = custom(scheduled, place, "jobset.x-k8s.io", "JobSet", spec)
+    scheduled.make_nodes(node("first", cpu="4"))
+    for name, size in parts:
+        label = "jobset.sigs.k8s.io/"
+        labels = {f"{label}jobset-name": "work", f"{label}replicatedjob-name": name}
+        made = job(f"work-{name}", place, pods=size, job_fields=INDEXED, application="", labels=labels)
+        scheduled.create(owned(made, owner))
+        if name == "driver":
+            scheduled.running(2, place)
+    pods = scheduled.wait_pods(lambda pods: len(pods) == 5, place)
+    waiting = [name for name, one in pods.items() if not node_of(one)]
+    assert len(waiting) == 3
+    text = scheduled.pending(waiting[0], "no room for its whole gang at once", place)
+    assert text.startswith(f"gang of 3 pods of JobSet {place}/work (replicated Job workers")
+    scheduled.make_nodes(node("second", cpu="1"))
+    scheduled.running(5, place)
+
+
+def test_a_ray_cluster_starts_whole_and_its_submitter_by_itself(scheduled: Scheduled) -> None:
+    place = place_for(scheduled, "RayCluster, Job")
+    spec = {"workerGroupSpecs": [{"groupName": "gpu", "replicas": 2}]}
+    owner = custom(scheduled, place, "ray.io", "RayCluster", spec)
+    scheduled.make_nodes(node("first", cpu="2"))
+    kinds = ["head", "worker", "worker"]
+    for number, kind in enumerate(kinds):
+        labels = {"ray.io/cluster": "work", "ray.io/node-type": kind, "ray.io/group": "gpu"}
+        made = pod(f"ray-{number}", place, application="", labels=labels)
+        scheduled.create(owned(made, owner))
+    scheduled.pending("ray-0", "no room for its whole gang at once", place)
+    scheduled.make_nodes(node("second", cpu="2"))
+    scheduled.running(3, place)
+    scheduled.create(job("submit", place, application=""))
+    scheduled.running(4, place)
