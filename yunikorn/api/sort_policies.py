@@ -171,6 +171,24 @@ class NodeSortPolicy(Plugin):
         """
         return None
 
+    @property
+    def classes_version(self) -> int:
+        """Number that changes whenever `ask_class` may return other values for known requests.
+
+        See `Predicate.classes_version`.
+        """
+        return 0
+
+    def score_changes(self, ask_class: Any) -> list[str]:
+        """Return the ids of nodes whose scores for an ask class have changed because of other nodes.
+
+        For scores that depend on other nodes, through books. Called before each search for a node. Return the
+        same list as before, with further ids at its end: the core then computes the scores of those nodes
+        again. After another list, it computes the scores of all nodes again. `ask_class` is that of
+        `score(node, ask_class)`, or None for a policy with `score(node)`.
+        """
+        return []
+
     score: ClassVar[Callable[..., float]]
     """Method `score(node)`, or `score(node, ask_class)` for an order that depends on the request.
 
@@ -180,7 +198,8 @@ class NodeSortPolicy(Plugin):
     def placed(self, task: Task, node: Node) -> None:
         """Add a task to the policy's books; implement together with `released`. See `Predicate.placed`.
 
-        Afterwards the score of this node is computed again, but not that of other nodes.
+        Afterwards the score of this node is computed again, but those of other nodes only if
+        `score_changes` names them.
         """
 
     def released(self, task: Task, node: Node) -> None:

@@ -165,7 +165,7 @@ def read_flag(owner: object, name: str, origin: str, failures: PluginFailures) -
 
 
 def read_version(owner: object, origin: str, failures: PluginFailures) -> int:
-    """Return the `classes_version` of a predicate; 0 if it is invalid."""
+    """Return the `classes_version` of a plugin; 0 if it is invalid."""
     try:
         version = getattr(owner, "classes_version", 0)
         if type(version) is int:

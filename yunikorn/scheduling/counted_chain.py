@@ -32,9 +32,9 @@ class CountedChain(PredicateChain):
     _choices: Sequence[tuple[Condition, Callable[[], Check]]] = ()
     """Predicates that are counted here; each with a function that returns its check for the next search."""
 
-    def bind(self) -> None:
+    def bind(self, node_sorts: Sequence[tuple[object, str]] = ()) -> None:
         """As `PredicateChain.bind`."""
-        super().bind()
+        super().bind(node_sorts)
         self._choices = [
             (condition, chosen)
             for condition in self._passing

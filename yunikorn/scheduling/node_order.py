@@ -9,7 +9,7 @@ a node therefore costs three short binary searches, and a search visits few bloc
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.node_policies import Scorer
+    from yunikorn.scheduling.node_policies import ReadChanges, Scorer
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 BLOCK, GROUP = 32, 16
@@ -126,8 +126,9 @@ class NodeOrder:
         ask_classes: AskClasses,
         ask_class: AskClass | None = None,
         view: Any = None,
+        changes: ReadChanges | None = None,
     ) -> None:
-        """Create an empty order; `view` is what the policy receives as `ask_class`."""
+        """Create an empty order; `view` is what the policy and `changes` receive as `ask_class`."""
         self._score: Callable[..., Any] = read_attribute(policy, "score")
         self._origin = origin
         self._failures = failures
@@ -146,10 +147,13 @@ class NodeOrder:
         self.normalised = policy if is_plugin_of(policy, NormalisedScores) else None
         """Scores that depend on those of all nodes in the order; None for scores of one node alone."""
         every = read_seconds(policy, "refresh_every", origin, failures)
-        self.time_dependent = bool(every)
-        """True if scores change with time alone (the policy sets `refresh_every`)."""
+        self._changes = changes
+        self.is_independent = not every and changes is None and self.normalised is None
+        """True if the score of a node changes with the node alone."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1
+        self._read: list[tuple[list[str], int]] = []
+        """Lists of changed scores, and how much of them has been read."""
 
     def __len__(self) -> int:
         return len(self._positions.keys() | self._deferred.keys())
@@ -168,22 +172,25 @@ class NodeOrder:
                 for entry in reversed(block.entries):
                     yield entry[2]
 
-    def is_due(self, now: int) -> bool:
-        """Return True once per refresh interval, if the policy's scores age and must be recomputed."""
+    def outdated(self, nodes: Mapping[str, Node], now: int) -> Iterable[Node]:
+        """Return the nodes whose scores must be computed again, once per interval and change."""
+        known, self._read = self._read, []
+        if self._changes is not None:
+            self._read = [(log, len(log)) for log in self._changes(self._view)]
         if self._refresh and now // self._refresh != self._tick:
             self._tick = now // self._refresh
-            return True
-        return False
-
-    def score(self, node: Node) -> float:
-        """Return the score of `node`; infinity, the last position, if computing the score fails."""
-        try:
-            score = self._score(node) if self.ask_class is None else self._score(node, self._view)
-        except contained() as error:
-            return self._failed(node, error)
-        if type(score) is float and score == score:
-            return score
-        return self._checked(score, node)
+            return nodes.values()
+        if len(known) != len(self._read):
+            return nodes.values()
+        found: dict[Node, None] = {}
+        for (log, end), (before, start) in zip(self._read, known, strict=True):
+            if log is not before:
+                return nodes.values()
+            for node_id in log[start:end]:
+                node = nodes.get(node_id) if type(node_id) is str else None
+                if node is not None:
+                    found[node] = None
+        return found
 
     def _checked(self, score: Any, node: Node) -> float:
         """Return a score as a number of Python itself; infinity for a score that is none."""
@@ -461,12 +468,4 @@ class NodeOrder:
             if not group.bits & bit:
                 for block in group.blocks:
                     if not block.bits & bit:
-                        yield from (entry[2] for entry in block.entries if _has_room(entry[2], ask_class))
-
-
-def _has_room(node: Node, ask_class: AskClass) -> bool:
-    available = node.available
-    for name, amount in ask_class.pairs:
-        if available.get(name, 0) < amount:
-            return False
-    return True
+                        yield from (entry[2] for entry in block.entries if ask_class.fits(entry[2]))

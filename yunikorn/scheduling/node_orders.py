@@ -78,7 +78,7 @@ class NodeOrders:
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
         readers.ask_bits_dropped.append(self.forget_ask_classes)
-        readers.ask_class_dropped.append(self._drop_ask_class)
+        readers.ask_class_dropped.append(lambda one: self.predicates.forget_ask_class(one))
 
     def find(self, ask: Ask) -> Node | None:
         """Return the node on which to place `ask`, or None; ignores quotas and limits."""
@@ -115,35 +115,31 @@ class NodeOrders:
         named = self.policies[ask_class.node_order]
         key = (ask_class.node_order, ask_class.bit if named.by_ask_class else 0)
         order = self._orders.get(key)
+        is_new = order is None
         if order is None:
-            order = NodeOrder(
+            order = self._orders[key] = NodeOrder(
                 _scorer_of(named),
                 named.origin,
                 self._failures,
                 self._ask_classes,
                 ask_class if named.by_ask_class else None,
                 named.view(ask_class) if named.by_ask_class else None,
+                named.score_changes,
             )
-            self._orders[key] = order
             order.seen = len(self._log)
             if not named.by_ask_class:
                 self._common.append(order)
-            is_plain = not (named.by_ask_class or order.time_dependent or order.normalised is not None)
-            if is_plain and ask_class.node_order == DEFAULT:
-                self._only = order
-                self._quick = order
-            order.is_due(self._clock.now())
-            for node in self._nodes.values():
-                if node.is_free:
-                    order.put(node, True)
-            if named.by_ask_class:
-                self._make_room(len(order))
+            if order.is_independent and not named.by_ask_class and ask_class.node_order == DEFAULT:
+                self._only = self._quick = order
         elif order.ask_class is not None and order.seen != len(self._log):
             order.catch_up(self._log)
-        if order.time_dependent and order.is_due(self._clock.now()):
-            for node in self._nodes.values():
+        if is_new or not order.is_independent:
+            outdated = order.outdated(self._nodes, self._clock.now())
+            for node in self._nodes.values() if is_new else outdated:
                 if node.is_free:
-                    order.put(node, False)
+                    order.put(node, is_new)
+        if is_new and named.by_ask_class:
+            self._make_room(len(order))
         if order.normalised is not None and order.normalised.take_ranges():
             order.reposition()
         return order
@@ -249,9 +245,6 @@ class NodeOrders:
         tasks = [(one, one.node) for one in gone]
         with self.books.without(tasks), self.predicates.hypothetically():
             return self.predicates.judge(ask, node, reserve=True)
-
-    def _drop_ask_class(self, ask_class: AskClass) -> None:
-        self.predicates.forget_ask_class(ask_class)
 
     def _drop_unused(self) -> None:
         self._retired = self._ask_classes.retired

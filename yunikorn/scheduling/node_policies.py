@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -29,6 +30,9 @@ FARTHEST = 8e307
 
 Range = tuple[float, float]
 """Lowest and highest score."""
+Changes = tuple[list[str], ...]
+"""Growing lists of the ids of nodes whose scores have changed because of other nodes, one for each policy."""
+ReadChanges = Callable[[Any], Changes]
 
 
 class Scorer(Protocol):
@@ -48,7 +52,7 @@ class Scorer(Protocol):
 class NamedPolicy:
     """A node sort policy of a partition: the default, or one that queues and applications select by name."""
 
-    __slots__ = ("_failures", "by_ask_class", "declares", "origin", "policy")
+    __slots__ = ("_failures", "by_ask_class", "declares", "origin", "policy", "score_changes")
 
     def __init__(self, policy: NodeSortPolicy, origin: str, failures: PluginFailures) -> None:
         self.policy: Scorer = policy
@@ -58,6 +62,8 @@ class NamedPolicy:
         """True if scores depend on the request: then `score` takes two arguments."""
         self.declares = self.by_ask_class and declares_ask_class(policy)
         """True if scores depend on more than the request's resources: then the policy has `ask_class`."""
+        self.score_changes = changes_reader(policy, origin, failures)
+        """Reader of changed scores, by the second argument of `score`; None for scores of one node alone."""
 
     def bind(self) -> None:
         """Read the properties that the policy declares; called after opening."""
@@ -77,6 +83,25 @@ def takes_ask_class(policy: NodeSortPolicy) -> bool:
         return len(inspect.signature(policy.score).parameters) > 1
     except contained():
         return False  # each call raises then, and is reported
+
+
+def changes_reader(policy: NodeSortPolicy, origin: str, failures: PluginFailures) -> ReadChanges | None:
+    """Return what reads the `score_changes` of a policy; None if the policy has none."""
+    if type(policy).score_changes is NodeSortPolicy.score_changes:
+        return None
+    return partial(_read_changes, policy, origin, failures)
+
+
+def _read_changes(policy: NodeSortPolicy, origin: str, failures: PluginFailures, view: Any) -> Changes:
+    try:
+        found = policy.score_changes(view)
+        if type(found) is list:
+            return (found,)
+        cause: BaseException | str = f"{safe_repr(found)} is not a list"
+    except contained() as error:
+        cause = error
+    failures.report(origin, "reading its score_changes", cause)
+    return ()
 
 
 def declares_ask_class(policy: NodeSortPolicy) -> bool:
@@ -160,13 +185,16 @@ class WeightedScores(NamedPolicy):
     depend on those of other nodes (`NormalisedScores`).
     """
 
-    __slots__ = ("_members", "refresh_every", "score", "terms")
+    __slots__ = ("_members", "_readers", "refresh_every", "score", "terms")
 
     def __init__(self, members: Sequence[CombinedPolicy], origin: str, failures: PluginFailures) -> None:
         self.policy = self
         self.origin = origin
         self._failures = failures
         self._members = tuple(members)
+        readers = [changes_reader(member.policy, member.origin, failures) for member in members]
+        self._readers = [(at, read) for at, read in enumerate(readers) if read is not None]
+        self.score_changes = self._changes if self._readers else None
         self.by_ask_class = any(member.by_ask_class for member in members)
         self.declares = any(member.declares for member in members)
         self.score: Callable[..., float] = self._for_class if self.by_ask_class else self._for_all
@@ -202,6 +230,10 @@ class WeightedScores(NamedPolicy):
         # The class of a gang as a whole has no value.
         values = said if isinstance(said, tuple) else (None,) * len(self._members)
         return tuple(MemberClass(ask_class.resource, value) for value in values)
+
+    def _changes(self, views: Sequence[MemberClass] | None) -> Changes:
+        """Return the changes of each member."""
+        return tuple(one for at, read in self._readers for one in read(None if views is None else views[at]))
 
     def _for_all(self, node: Node) -> float:
         total = 0.0

@@ -486,7 +486,7 @@ class PartitionScheduler:
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 
     def _reclassify(self) -> None:
-        """Move the pending asks whose class a predicate has changed, and make them schedulable."""
+        """Move the pending asks whose class a plugin has changed, and make them schedulable."""
         if not self.policies.predicates.classes_changed():
             return
         for app in self.partition.applications.values():

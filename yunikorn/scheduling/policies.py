@@ -169,7 +169,8 @@ class Policies:
         for asked in (*resolver, *self.submit, *self.submit_ask, *self.admission, *self.permits):
             asked.bind(workers=workers)
         self.placement.bind(workers=workers)
-        self.predicates.bind()
+        sorting = [(one.plugin, one.origin) for one in self.plan.instances if one.kind is NODE_SORT]
+        self.predicates.bind(sorting)
         for named in self.node_sorts.values():
             named.bind()
 

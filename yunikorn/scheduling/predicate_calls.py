@@ -9,7 +9,7 @@ are the same as with one question at a time. See `docs/decisions/archive/0032`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Protocol
@@ -146,8 +146,6 @@ class Condition:
     """True if the predicate keeps books and declares by `domain` which nodes get the same answer."""
     by_scope: bool
     """True if these domains depend on the refusal."""
-    changes_classes: bool
-    """True if the predicate may change its classes of requests."""
     keeps_books: bool
     """True if the answer also depends on the tasks that run."""
     on_reservation: bool
@@ -204,7 +202,6 @@ class Condition:
             kind.node_class is not Predicate.node_class and not books,
             by_ask and books and (by_scope or kind.domain is not Predicate.domain),
             by_scope,
-            kind.classes_version is not Predicate.classes_version,
             books,
             kind.on_reservation,
             partial(failures.report, origin, "comparing classes"),
@@ -212,16 +209,17 @@ class Condition:
 
 
 class ClassVersions:
-    """Versions of the classes of requests, of the predicates that may change theirs."""
+    """Versions of the classes of requests, of the plugins that may change theirs."""
 
-    def __init__(self, conditions: Sequence[Condition], failures: PluginFailures) -> None:
-        """Read the present versions."""
+    def __init__(self, plugins: Iterable[tuple[Any, str]], failures: PluginFailures) -> None:
+        """Read the present versions; each plugin comes with its origin."""
         self._failures = failures
-        self._conditions = [condition for condition in conditions if condition.changes_classes]
+        fixed = Predicate.classes_version, NodeSortPolicy.classes_version
+        self._plugins = [one for one in plugins if type(one[0]).classes_version not in fixed]
         self._known = self._read()
 
     def __bool__(self) -> bool:
-        return bool(self._conditions)
+        return bool(self._plugins)
 
     def changed(self) -> bool:
         """Return True if a version has changed since the previous call."""
@@ -229,7 +227,7 @@ class ClassVersions:
         return self._known != known
 
     def _read(self) -> list[int]:
-        return [read_version(one.predicate, one.origin, self._failures) for one in self._conditions]
+        return [read_version(*one, self._failures) for one in self._plugins]
 
 
 def keeps_books(plugin: object) -> bool:

@@ -57,7 +57,7 @@ class PredicateChain:
         self._classifying: list[Condition] = []
         self._versions = ClassVersions((), failures)
         self.changes_classes = False
-        """True if a predicate may change its classes of requests."""
+        """True if a predicate or a node sort policy may change its classes of requests."""
         self._verdicts = SharedVerdicts((), ())
         self._sole: Condition | None = None
         """The predicate to ask for every pair of ask and node, if exactly one is of this kind."""
@@ -87,8 +87,11 @@ class PredicateChain:
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
 
-    def bind(self) -> None:
-        """Read the properties that predicates declare; called at creation and after opening."""
+    def bind(self, node_sorts: Sequence[tuple[object, str]] = ()) -> None:
+        """Read the properties that predicates declare; called at creation and after opening.
+
+        `node_sorts` are the node sort policies with their origins, whose classes of requests may change, too.
+        """
         self._ahead, self.prepared = [], []
         conditions = [
             Condition.of(
@@ -111,7 +114,8 @@ class PredicateChain:
             if not (condition.by_ask and condition.by_node) and not condition.by_domain
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
-        self._versions = ClassVersions(self._classifying, self._failures)
+        classifying = [(condition.predicate, condition.origin) for condition in self._classifying]
+        self._versions = ClassVersions((*classifying, *node_sorts), self._failures)
         self.changes_classes = bool(self._versions)
         self._verdicts = SharedVerdicts(self._classifying, self._lasting)
         self._all_on_reservation = all(condition.on_reservation for condition in conditions)
@@ -253,7 +257,7 @@ class PredicateChain:
     # -- classes ------------------------------------------------------------------------------------
 
     def classes_changed(self) -> bool:
-        """Return True if a predicate has changed its classes of requests since the previous call."""
+        """Return True if one of them has changed its classes of requests since the previous call."""
         return self._versions.changed()
 
     def predicate_classes(self, ask: Ask) -> tuple[Hashable, ...]:
