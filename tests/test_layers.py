@@ -142,6 +142,7 @@ MAY_IMPORT = {
     KUBERNETES + "devices.cel": set(),
     KUBERNETES + "devices": {"yunikorn.api"}
     | {KUBERNETES + part for part in ("names", "predicates", "devices.cel")},
+    KUBERNETES + "preferences": {"yunikorn.api", KUBERNETES + "names", KUBERNETES + "predicates"},
     KUBERNETES + "shim_settings": SHIM,
     KUBERNETES + "shim_config_maps": SHIM | {KUBERNETES + "shim_settings"},
     KUBERNETES + "translation": SHIM | {KUBERNETES + "shim_settings"},

@@ -102,4 +102,5 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_kubernetes.predicates.volume_zone",
         "yunikorn_kubernetes.predicates.topology_spread",
         "yunikorn_kubernetes.predicates.pod_affinity",
+        "yunikorn_kubernetes.preferences.pod_preferences",
     ]

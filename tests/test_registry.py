@@ -135,7 +135,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
     assert names == {
         "app-sort": ["fifo", "fair", "stateaware", "multifactor"],
         "queue-sort": ["fair"],
-        "node-sort": ["fair", "binpacking"],
+        "node-sort": ["fair", "binpacking", "pod-preferences"],
         "placement": ["provided", "user", "fixed", "tag"],
         "predicate": [
             *("node-selector", "taints", "spread", "anti-affinity", "licences", "rm"),

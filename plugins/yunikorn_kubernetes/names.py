@@ -8,6 +8,9 @@ of a pod or a node into the core. The module imports nothing, because predicates
 SCHEDULER_NAME = "yunikorn"
 """Value of `spec.schedulerName` of the pods that this scheduler places."""
 
+POD_PREFERENCES = "pod-preferences"
+"""Name of the node sort policy that counts what pods prefer."""
+
 # -- labels and annotations of pods ----------------------------------------------------------------------
 
 APP_ID = "yunikorn.apache.org/app-id"
@@ -80,6 +83,8 @@ FOREIGN_STATIC = "static"
 FOREIGN_DEFAULT = "default"
 TAG_CONSTRAINTS = "yunikorn.apache.org/pod-constraints"
 """Ours: compact JSON of what restricts the nodes of the pod; absent if nothing does."""
+TAG_PREFERENCES = "yunikorn.apache.org/pod-preferences"
+"""Ours: compact JSON of what the pod prefers about its node; absent if nothing."""
 TAG_NAMESPACE_LABELS = "yunikorn.apache.org/namespace-labels"
 """Ours: compact JSON of the labels of the pod's namespace; absent if there are none."""
 TAG_VOLUMES = "yunikorn.apache.org/pod-volumes"
@@ -101,6 +106,13 @@ POD_AFFINITY = "podAffinity"
 POD_ANTI_AFFINITY = "podAntiAffinity"
 RESOURCE_CLAIMS = "resourceClaims"
 
+# -- keys of the JSON in `TAG_PREFERENCES`, besides those above ------------------------------------------
+
+IMAGES = "images"
+"""Images of the containers and of image volumes, each as often as it occurs."""
+CONTAINERS = "containers"
+"""Number of containers and init containers; only with images."""
+
 # -- attributes of nodes ---------------------------------------------------------------------------------
 
 NODE_HOSTNAME = "si.io/hostname"
@@ -111,6 +123,10 @@ NODE_ZONE = "si/zone"
 NODE_REGION = "si/region"
 NODE_TAINTS = "yunikorn.apache.org/taints"
 """Ours: compact JSON list of the taints with effect NoSchedule or NoExecute; absent if there are none."""
+NODE_SOFT_TAINTS = "yunikorn.apache.org/preferred-taints"
+"""Ours: compact JSON list of the taints with effect PreferNoSchedule; absent if there are none."""
+NODE_IMAGES = "yunikorn.apache.org/images"
+"""Ours: compact JSON map from the names of the images on the node to their sizes in bytes."""
 NODE_UNSCHEDULABLE = "yunikorn.apache.org/unschedulable"
 """Ours: "true" if `spec.unschedulable` is set."""
 NODE_VOLUME_LIMITS = "yunikorn.apache.org/volume-limits"

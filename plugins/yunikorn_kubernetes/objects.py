@@ -85,6 +85,12 @@ class Container(ApiStruct, frozen=True):
     restart_policy: str = ""
 
 
+class ImageVolume(ApiStruct, frozen=True):
+    """Volume with the files of an image."""
+
+    reference: str = ""
+
+
 class SchedulingGate(ApiStruct, frozen=True):
     """Reason to keep a pod from being scheduled."""
 
@@ -194,6 +200,7 @@ class Volume(ApiStruct, frozen=True):
     portworx_volume: PortworxVolume | None = None
     iscsi: ISCSIVolume | None = None
     rbd: RBDVolume | None = None
+    image: ImageVolume | None = None
 
     @property
     def restricts(self) -> bool:
@@ -201,7 +208,7 @@ class Volume(ApiStruct, frozen=True):
         return any(getattr(self, source) is not None for source in _VOLUME_SOURCES)
 
 
-_VOLUME_SOURCES = Volume.__struct_fields__[1:]
+_VOLUME_SOURCES = tuple(name for name in Volume.__struct_fields__ if name not in ("name", "image"))
 
 
 class SchedulingGroup(ApiStruct, frozen=True):
@@ -224,6 +231,8 @@ class PodSpec(ApiStruct, frozen=True):
     preemption_policy: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    image_volumes: tuple[str, ...] = ()
+    """References of the image volumes, which are not among `volumes`."""
     tolerations: tuple[Toleration, ...] = ()
     node_selector: dict[str, str] | None = None
     affinity: Json | None = None
@@ -299,6 +308,8 @@ def _trim_metadata(meta: ObjectMeta) -> None:
 
 def _trim_spec(spec: PodSpec) -> None:
     if spec.volumes:
+        images = tuple(intern(volume.image.reference) for volume in spec.volumes if volume.image is not None)
+        force_setattr(spec, "image_volumes", images)
         force_setattr(spec, "volumes", tuple(volume for volume in spec.volumes if volume.restricts))
     _intern_fields(spec, ("node_name", "scheduler_name", "priority_class_name"))
     for container in spec.containers:

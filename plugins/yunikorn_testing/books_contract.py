@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from yunikorn.api import Predicate, Where
+from yunikorn.api import NodeSortPolicy, Predicate, Where
 from yunikorn_testing.answers_contract import AnswersContract, Question
 from yunikorn_testing.samples import AllocationSample, AskSample, NodeSample, allocation, foreign_task
 
@@ -91,7 +91,7 @@ class BooksContract(AnswersContract):
             return None
         for host in self.hosts():
             plugin.node_added(host)
-        if isinstance(plugin, Predicate):
+        if isinstance(plugin, Predicate | NodeSortPolicy):
             for wanted in self.requests():
                 # As in the scheduler, requests have classes before their tasks are placed.
                 plugin.ask_class(wanted)

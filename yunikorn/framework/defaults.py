@@ -46,6 +46,7 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_kubernetes.predicates.volume_zone": ("predicate",),
     "yunikorn_kubernetes.predicates.topology_spread": ("predicate",),
     "yunikorn_kubernetes.predicates.pod_affinity": ("predicate",),
+    "yunikorn_kubernetes.preferences.pod_preferences": ("node-sort",),
 }
 """Modules of the default plugins in their order, each with the kinds of its plugins."""
 SOURCE_ROOTS = {

@@ -76,12 +76,13 @@ def read_terms(text: str, namespace: str) -> tuple[AffinityTerm, ...] | str:
     """
     try:
         entries = tables_of(load(text), "the terms") if text else ()
-        return tuple(_term(entry, namespace) for entry in entries)
+        return tuple(parse_term(entry, namespace) for entry in entries)
     except UnreadableText as error:
         return invalid_constraints("affinity", str(error))
 
 
-def _term(entry: Mapping[str, Any], namespace: str) -> AffinityTerm:
+def parse_term(entry: Mapping[str, Any], namespace: str) -> AffinityTerm:
+    """Return a term of a pod in a namespace. Raises `UnreadableText`."""
     named = texts_of(entry.get("namespaces"), "namespaces")
     if not named and entry.get("namespaceSelector") is None:
         named = [namespace]

@@ -44,6 +44,8 @@ NOT_LABELS = frozenset(
         names.NODE_ZONE,
         names.NODE_REGION,
         names.NODE_TAINTS,
+        names.NODE_SOFT_TAINTS,
+        names.NODE_IMAGES,
         names.NODE_UNSCHEDULABLE,
         names.NODE_VOLUME_LIMITS,
     }

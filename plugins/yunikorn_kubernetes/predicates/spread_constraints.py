@@ -29,7 +29,8 @@ from yunikorn_kubernetes.predicates.tag_reading import (
 )
 from yunikorn_kubernetes.predicates.taints import tolerations_of, untolerated
 
-DO_NOT_SCHEDULE, HONOR, IGNORE = "DoNotSchedule", "Honor", "Ignore"
+DO_NOT_SCHEDULE, SCHEDULE_ANYWAY = "DoNotSchedule", "ScheduleAnyway"
+HONOR, IGNORE = "Honor", "Ignore"
 
 
 class Constraint(NamedTuple):
@@ -60,13 +61,18 @@ class Constraint(NamedTuple):
 def read_constraints(text: str) -> tuple[Constraint, ...] | str:
     """Return the constraints with `DoNotSchedule` from a JSON list, or an error text."""
     try:
-        return tuple(
-            _constraint(entry)
-            for entry in tables_of(load(text), names.TOPOLOGY_SPREAD)
-            if text_of(entry, "whenUnsatisfiable") in ("", DO_NOT_SCHEDULE)
-        )
+        return parse_constraints(load(text), DO_NOT_SCHEDULE)
     except UnreadableText as error:
         return invalid_constraints("topology spread", str(error))
+
+
+def parse_constraints(value: Any, action: str) -> tuple[Constraint, ...]:
+    """Return the constraints with one `whenUnsatisfiable` of a JSON list. Raises `UnreadableText`."""
+    return tuple(
+        _constraint(entry)
+        for entry in tables_of(value, names.TOPOLOGY_SPREAD)
+        if (text_of(entry, "whenUnsatisfiable") or DO_NOT_SCHEDULE) == action
+    )
 
 
 def _constraint(entry: Mapping[str, Any]) -> Constraint:

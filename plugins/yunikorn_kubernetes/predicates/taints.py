@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
@@ -82,14 +82,19 @@ def _decimal(text: str) -> int | None:
     return whole(text) if _DECIMAL.fullmatch(text) else None
 
 
+def parse_taints(value: Any) -> tuple[Taint, ...]:
+    """Return the taints of a JSON list. Raises `UnreadableText`."""
+    return tuple(
+        Taint(text_of(entry, "key"), text_of(entry, "value"), text_of(entry, "effect"))
+        for entry in tables_of(value, "the taints")
+    )
+
+
 @lru_cache(maxsize=TEXTS)
 def read_taints(text: str) -> tuple[Taint, ...] | str:
     """Return the taints of a node that refuse pods, from a JSON list, or an error text."""
     try:
-        found = [
-            Taint(text_of(entry, "key"), text_of(entry, "value"), text_of(entry, "effect"))
-            for entry in (tables_of(load(text), "the taints") if text else ())
-        ]
+        found = parse_taints(load(text)) if text else ()
     except UnreadableText as error:
         return f"the node's taints cannot be read: {error} (attribute {names.NODE_TAINTS})"
     return tuple(taint for taint in found if taint.effect in REFUSING)
@@ -99,12 +104,17 @@ def read_taints(text: str) -> tuple[Taint, ...] | str:
 def read_tolerations(text: str) -> tuple[Toleration, ...] | str:
     """Return the tolerations of a pod, from a JSON list, or an error text."""
     try:
-        return tuple(
-            Toleration(*(text_of(entry, key) for key in ("key", "operator", "value", "effect")))
-            for entry in (tables_of(load(text), "the tolerations") if text else ())
-        )
+        return parse_tolerations(load(text)) if text else ()
     except UnreadableText as error:
         return invalid_constraints("tolerations", str(error))
+
+
+def parse_tolerations(value: Any) -> tuple[Toleration, ...]:
+    """Return the tolerations of a JSON list. Raises `UnreadableText`."""
+    return tuple(
+        Toleration(*(text_of(entry, key) for key in ("key", "operator", "value", "effect")))
+        for entry in tables_of(value, "the tolerations")
+    )
 
 
 @lru_cache(maxsize=TEXTS)

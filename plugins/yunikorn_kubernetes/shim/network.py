@@ -24,6 +24,7 @@ from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.config_maps import CONFIGS
+from yunikorn_kubernetes.names import POD_PREFERENCES
 from yunikorn_kubernetes.shim.api_server_check import FirstContact, is_served
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
@@ -101,6 +102,8 @@ class KubernetesNetwork:
         self._connection: ApiConnection | None = None
         self._namespace = options.namespace
         self._chance = from_system()
+        self._images = False
+        """True if the images of pods and nodes are read."""
         self._work: asyncio.Task[None] | None = None
         self._shim: Shim | None = None
         self._writes: QueuedWrites | None = None
@@ -278,7 +281,8 @@ class KubernetesNetwork:
         settings = configuration.current.settings.service
         limit = RateLimit(max(settings.qps, 0), max(settings.burst, 1))
         limited = ApiServer(connection, rate_limit=limit, may_write=self._leads)
-        watches = Watches(limited, self._chance, pod_groups=has_groups)
+        self._images = POD_PREFERENCES in configuration.current.queues
+        watches = Watches(limited, self._chance, pod_groups=has_groups, images=self._images)
         if options.config_maps:
             watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
         clock = SystemClock()
@@ -346,6 +350,7 @@ class KubernetesNetwork:
                 not settings.disable_gang_scheduling,
                 placeholders,
                 settings.instance_type_label,
+                self._images,
             ),
         )
 
@@ -355,6 +360,12 @@ class KubernetesNetwork:
         if shim is not None and shim.is_running:
             await self._core.load_ahead(text)
             await self._core.carry_out(ReloadConfiguration(shim.rm_id, text))
+            if POD_PREFERENCES in text and not self._images:
+                _log.warning(
+                    "the configuration has the policy %s for the first time: it counts the images of nodes"
+                    " after a restart",
+                    POD_PREFERENCES,
+                )
 
     async def _use_settings(self, settings: Mapping[str, str]) -> None:
         """Make the core use other settings besides the queues."""

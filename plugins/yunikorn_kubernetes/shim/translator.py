@@ -70,6 +70,8 @@ class TranslationSettings:
     """False to ignore task groups."""
     placeholders: PlaceholderSettings = attrs.Factory(PlaceholderSettings)
     instance_type_label: str = names.LABEL_INSTANCE_TYPE
+    images: bool = False
+    """True if the images of pods and nodes matter."""
 
 
 class Translator:
@@ -147,7 +149,7 @@ class Translator:
     def tags(self, pod: Pod) -> dict[str, str]:
         """Return the tags of the ask or allocation of a pod of ours."""
         labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)
-        tags = pod_tags(pod, namespace_labels=labels)
+        tags = pod_tags(pod, namespace_labels=labels, images=self._settings.images)
         tags.update(self._of_volumes(pod).tags)
         return tags
 

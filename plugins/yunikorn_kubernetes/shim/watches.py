@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import attrs
+
 from yunikorn_kubernetes.api_server.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -28,6 +30,7 @@ from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, R
 from yunikorn_kubernetes.objects import Namespace, Node, Pod
 from yunikorn_kubernetes.shim.shim import Shim
 from yunikorn_kubernetes.shim.translator import References
+from yunikorn_kubernetes.translation.node_images import NodeWithImages
 from yunikorn_kubernetes.translation.pod_applications import is_terminated
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS, PodGroup
@@ -50,8 +53,13 @@ WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASS
 class Watches:
     """Reflectors of a cluster; their stores are the world that a shim recovers from."""
 
-    def __init__(self, server: ApiServer, random: RandomSource, *, pod_groups: bool = False) -> None:
-        """Create watches that do not run; with `pod_groups` the API server has PodGroups."""
+    def __init__(
+        self, server: ApiServer, random: RandomSource, *, pod_groups: bool = False, images: bool = False
+    ) -> None:
+        """Create watches that do not run.
+
+        With `pod_groups` the API server has PodGroups; with `images`, nodes are read with theirs.
+        """
         self._shim: Shim | None = None
         self._server, self._random = server, random
         self.volumes = ClusterVolumes(self.spread)
@@ -59,7 +67,8 @@ class Watches:
         self._spreading = False
         self._reflectors: list[Reflector[Any]] = []
         self._pods = self.add(PODS, self._pod)
-        self._nodes = self.add(NODES, self._node)
+        nodes = attrs.evolve(NODES, struct=NodeWithImages) if images else NODES
+        self._nodes = self.add(nodes, self._node)
         namespaces = self.add(NAMESPACES, self._namespace)
         priority_classes = self.add(PRIORITY_CLASSES, lambda _: None)
         for resource in STORAGE:

@@ -9,15 +9,17 @@ from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Pod, PriorityClass
 from yunikorn_kubernetes.translation.constraints import pod_constraints, required_node
 from yunikorn_kubernetes.translation.pod_applications import DEFAULT_NAMESPACE, creation_second
+from yunikorn_kubernetes.translation.pod_preferences_text import preferences_text
 
 NEVER = "Never"
 """Preemption policy of pods that do not preempt others."""
 
 
-def pod_tags(pod: Pod, *, namespace_labels: str = "") -> dict[str, str]:
-    """Return the tags of a pod's ask or allocation, for predicates, placement and displays.
+def pod_tags(pod: Pod, *, namespace_labels: str = "", images: bool = False) -> dict[str, str]:
+    """Return the tags of a pod's ask or allocation, for predicates, node sort policies and displays.
 
-    `namespace_labels` is the text for the tag of this name; it may be empty.
+    `namespace_labels` is the text for the tag of this name; it may be empty. With `images`, the images of the
+    pod are among its preferences.
     """
     meta = pod.metadata
     tags = {
@@ -30,6 +32,7 @@ def pod_tags(pod: Pod, *, namespace_labels: str = "") -> dict[str, str]:
         names.TAG_CREATION_TIME: creation_second(meta),
         names.TAG_REQUIRED_NODE: required_node(pod),
         names.TAG_CONSTRAINTS: pod_constraints(pod),
+        names.TAG_PREFERENCES: preferences_text(pod, images=images),
         names.TAG_NAMESPACE_LABELS: namespace_labels,
         names.TAG_TERMINATING: "true" if meta.deletion_timestamp is not None else "",
     }

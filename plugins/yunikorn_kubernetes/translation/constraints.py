@@ -1,6 +1,6 @@
 """Constraints of a pod on its nodes, as one text for the predicates.
 
-The text has only what excludes nodes: preferences do not occur, since the order of nodes is that of the core.
+The text has only what excludes nodes; what a pod prefers is in a text of its own (`pod_preferences`).
 Pods of one template have equal texts, and hence one class of requests in the core.
 """
 
@@ -27,15 +27,17 @@ def pod_constraints(pod: Pod) -> str:
     found: dict[str, Any] = {
         names.NODE_SELECTOR: spec.node_selector,
         names.NODE_AFFINITY: _required_node_terms(affinity),
-        names.TOLERATIONS: [_toleration(each) for each in spec.tolerations if each.effect in (*EFFECTS, "")],
+        names.TOLERATIONS: [
+            toleration_table(each) for each in spec.tolerations if each.effect in (*EFFECTS, "")
+        ],
         names.HOST_PORTS: host_ports(spec),
         names.TOPOLOGY_SPREAD: [
             constraint
             for constraint in spec.topology_spread_constraints
             if constraint.get("whenUnsatisfiable") == DO_NOT_SCHEDULE
         ],
-        names.POD_AFFINITY: _required_pod_terms(affinity, "podAffinity"),
-        names.POD_ANTI_AFFINITY: _required_pod_terms(affinity, "podAntiAffinity"),
+        names.POD_AFFINITY: affinity_terms(affinity, "podAffinity"),
+        names.POD_ANTI_AFFINITY: affinity_terms(affinity, "podAntiAffinity"),
         names.RESOURCE_CLAIMS: bool(spec.resource_claims),
     }
     return compact_json({key: value for key, value in found.items() if value})
@@ -72,12 +74,13 @@ def required_node(pod: Pod) -> str:
     return ""
 
 
-def taints_text(taints: tuple[Taint, ...]) -> str:
-    """Return the taints that exclude pods as compact JSON; an empty text if there are none."""
-    return compact_json([to_builtins(taint) for taint in taints if taint.effect in EFFECTS])
+def taints_text(taints: tuple[Taint, ...], effects: tuple[str, ...] = EFFECTS) -> str:
+    """Return the taints with some effects as compact JSON; an empty text if there are none."""
+    return compact_json([to_builtins(taint) for taint in taints if taint.effect in effects])
 
 
-def _toleration(toleration: Toleration) -> dict[str, str]:
+def toleration_table(toleration: Toleration) -> dict[str, str]:
+    """Return what of a toleration says which taints it tolerates."""
     # The time until an eviction says nothing about the choice of a node.
     return {
         name: value for name in ("key", "operator", "value", "effect") if (value := getattr(toleration, name))
@@ -89,5 +92,6 @@ def _required_node_terms(affinity: Json) -> list[Json]:
     return list(required.get("nodeSelectorTerms") or ())
 
 
-def _required_pod_terms(affinity: Json, kind: str) -> list[Json]:
-    return list((affinity.get(kind) or {}).get(REQUIRED) or ())
+def affinity_terms(affinity: Json, kind: str, strictness: str = REQUIRED) -> list[Json]:
+    """Return the required or the preferred terms of one kind of affinity."""
+    return list((affinity.get(kind) or {}).get(strictness) or ())

@@ -14,10 +14,19 @@ from yunikorn_kubernetes.objects import CSINode, Node
 from yunikorn_kubernetes.translation.compact_json import compact_json
 from yunikorn_kubernetes.translation.constraints import taints_text
 from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of
+from yunikorn_kubernetes.translation.node_images import images_text
 
 RESERVED = ("si/", "si.io/")
 """Prefixes of attributes that the scheduler interprets; labels cannot set them."""
-OURS = (names.NODE_TAINTS, names.NODE_UNSCHEDULABLE, names.NODE_VOLUME_LIMITS)
+OURS = (
+    names.NODE_TAINTS,
+    names.NODE_SOFT_TAINTS,
+    names.NODE_IMAGES,
+    names.NODE_UNSCHEDULABLE,
+    names.NODE_VOLUME_LIMITS,
+)
+SOFT_EFFECTS = ("PreferNoSchedule",)
+"""Effects of taints that nodes are only preferred without."""
 INSTANCE_TYPES = (names.LABEL_INSTANCE_TYPE, names.LABEL_INSTANCE_TYPE_OLD)
 WELL_KNOWN = (
     (names.NODE_ZONE, (names.LABEL_ZONE, names.LABEL_ZONE_OLD)),
@@ -47,9 +56,12 @@ def node_attributes(
         value = next((labels[key] for key in keys if labels.get(key)), "")
         if value:
             found[attribute] = intern(value)
-    taints = taints_text(node.spec.taints)
-    if taints:
-        found[names.NODE_TAINTS] = taints
+    texts = {
+        names.NODE_TAINTS: taints_text(node.spec.taints),
+        names.NODE_SOFT_TAINTS: taints_text(node.spec.taints, SOFT_EFFECTS),
+        names.NODE_IMAGES: images_text(node),
+    }
+    found.update({name: text for name, text in texts.items() if text})
     if node.spec.unschedulable:
         found[names.NODE_UNSCHEDULABLE] = "true"
     limits = volume_limits(csi_node)

@@ -10,9 +10,10 @@ from typing import Any
 from msgspec import convert
 
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.objects import Node, Pod
+from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.translation.asks import pod_tags
 from yunikorn_kubernetes.translation.compact_json import compact_json
+from yunikorn_kubernetes.translation.node_images import NodeWithImages
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes
 from yunikorn_testing import AskSample, NodeSample, ask, node
 
@@ -26,6 +27,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "three": {"kubernetes.io/metadata.name": "three"},
 }
 HAS_TEAM = {"matchExpressions": [{"key": "team", "operator": "Exists"}]}
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+IMAGES = ("web", "registry.example/db:1", "registry.example/cache@sha256:0a", "model:latest")
+MEGABYTE = 1 << 20
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -71,6 +75,15 @@ class Draw:
             "spec": spec,
             "status": {"allocatable": {"cpu": "16", "memory": "16Gi", "pods": "100"}},
         }
+
+    def with_images(self, found: Obj) -> Obj:
+        """Give a node images."""
+        present = [image for image in IMAGES if self.often(0.5)]
+        found["status"]["images"] = [
+            {"names": [_full(image), f"{image}@other"], "sizeBytes": self.random.randint(1, 2000) * MEGABYTE}
+            for image in present
+        ]
+        return found
 
     # -- pods ---------------------------------------------------------------------------------------
 
@@ -192,6 +205,43 @@ class Draw:
         if self.often(0.6):
             affinity["podAntiAffinity"] = {REQUIRED: [self._term() for _ in range(self.random.randint(1, 2))]}
 
+    # -- preferences --------------------------------------------------------------------------------
+
+    def _soft_taints(self, spec: Obj) -> None:
+        self._taints(spec)
+
+    def _soft_node(self, spec: Obj) -> None:
+        terms = [
+            {"weight": self.random.choice((1, 10, 100)), "preference": self._node_term()}
+            for _ in range(self.random.randint(1, 3))
+        ]
+        spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})[PREFERRED] = terms
+
+    def _soft_spread(self, spec: Obj) -> None:
+        self._spread(spec)
+        for one in spec["topologySpreadConstraints"]:
+            one["whenUnsatisfiable"] = "ScheduleAnyway" if self.often(0.9) else "DoNotSchedule"
+            if one["whenUnsatisfiable"] == "ScheduleAnyway":
+                one.pop("minDomains", None)
+
+    def _soft_affinity(self, spec: Obj) -> None:
+        affinity = spec.setdefault("affinity", {})
+        for kind in self.some(["podAffinity", "podAntiAffinity"], 2):
+            affinity.setdefault(kind, {})[PREFERRED] = [
+                {"weight": self.random.choice((1, 7, 50, 100)), "podAffinityTerm": self._term()}
+                for _ in range(self.random.randint(1, 2))
+            ]
+
+    def _images(self, spec: Obj) -> None:
+        spec["containers"] = [
+            {"name": f"c{number}", "image": self.random.choice(IMAGES)}
+            for number in range(self.random.randint(1, 3))
+        ]
+        if self.often(0.3):
+            spec["initContainers"] = [{"name": "init", "image": self.random.choice(IMAGES)}]
+        if self.often(0.2):
+            spec["volumes"] = [{"name": "files", "image": {"reference": self.random.choice(IMAGES)}}]
+
     def _term(self) -> Obj:
         term: Obj = {"topologyKey": self.random.choice(TOPOLOGY)}
         selector = self._selector()
@@ -210,18 +260,23 @@ class Draw:
         return term
 
 
+def _full(image: str) -> str:
+    return image if ":" in image else f"{image}:latest"
+
+
 # -- what the predicates read ------------------------------------------------------------------------------
 
 
 def host_of(found: Obj) -> NodeSample:
     """Return a node as predicates see it."""
-    return node(found["metadata"]["name"], node_attributes(convert(found, Node)))
+    return node(found["metadata"]["name"], node_attributes(convert(found, NodeWithImages)))
 
 
 def ask_of(found: Obj) -> AskSample:
     """Return a pod as predicates see it."""
     meta = found["metadata"]
-    tags = pod_tags(convert(found, Pod), namespace_labels=compact_json(NAMESPACES[meta["namespace"]]))
+    labels = compact_json(NAMESPACES[meta["namespace"]])
+    tags = pod_tags(convert(found, Pod), namespace_labels=labels, images=True)
     if "nodeName" in found["spec"]:
         tags[names.TAG_REQUIRED_NODE] = found["spec"]["nodeName"]
     return ask(meta["name"], vcore=1, tags=tags)

@@ -1,4 +1,4 @@
-"""The filter plugins and the device allocator of kube-scheduler as a reference: `Reference` asks them.
+"""Filter plugins, scoring plugins and device allocator of kube-scheduler as a reference: `Reference` asks them.
 
 The program is written in Go, links the plugins of the version of Kubernetes in `tests/kubernetes/go.mod`, and
 is built with the test cluster. `README.md` describes its lines.
@@ -38,6 +38,8 @@ class Refusal:
 
 Verdicts = Mapping[str, Sequence[Refusal]]
 """Refusals by node, the deciding one first; empty for a feasible node."""
+Points = Mapping[str, Mapping[str, int]]
+"""Points by node and scoring plugin, with the weights applied."""
 
 
 class Reference:
@@ -96,7 +98,16 @@ class Reference:
         ]
         return found
 
-    def _answer(self, asked: Obj) -> dict[str, Any]:
+    def score(self, pod: Obj, cluster: Mapping[str, Sequence[Obj]] | None = None) -> Points:
+        """Return the weighted points of the scoring plugins for a pod, for each node that is compared.
+
+        These are the nodes that node selector, required node affinity and tolerations admit. `cluster` and
+        errors are those of `ask`.
+        """
+        points: Points = self._answer({**(cluster or {}), "pod": pod, "phase": "score"}).get("scores") or {}
+        return points
+
+    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None

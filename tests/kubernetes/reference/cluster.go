@@ -46,10 +46,34 @@ var notReserving = map[string]bool{
 	names.VolumeZone:         true,
 }
 
+// standing are the filters whose refusals only a change of the node ends; the nodes that pass them are compared.
+var standing = map[string]bool{
+	names.NodeUnschedulable: true,
+	names.NodeName:          true,
+	names.TaintToleration:   true,
+	names.NodeAffinity:      true,
+}
+
+// scorers are the plugins that rate nodes by what pods prefer.
+var scorers = []string{
+	names.TaintToleration,
+	names.NodeAffinity,
+	names.PodTopologySpread,
+	names.InterPodAffinity,
+	names.ImageLocality,
+}
+
 // cluster is a snapshot with the plugins that look at it.
 type cluster struct {
 	nodes   []fwk.NodeInfo
 	plugins []fwk.Plugin
+	scoring []weighted
+}
+
+// weighted is a scoring plugin with its weight in the default profile.
+type weighted struct {
+	fwk.ScorePlugin
+	weight int64
 }
 
 func newCluster(ctx context.Context, asked *request) (*cluster, error) {
@@ -79,7 +103,7 @@ func newCluster(ctx context.Context, asked *request) (*cluster, error) {
 	if made.nodes, err = snapshot.NodeInfos().List(); err != nil {
 		return nil, err
 	}
-	made.plugins, err = newPlugins(ctx, handle)
+	made.plugins, made.scoring, err = newPlugins(ctx, handle)
 	return made, err
 }
 
@@ -142,10 +166,10 @@ func identify(pod *v1.Pod, uid string) {
 	}
 }
 
-func newPlugins(ctx context.Context, handle fwk.Handle) ([]fwk.Plugin, error) {
+func newPlugins(ctx context.Context, handle fwk.Handle) ([]fwk.Plugin, []weighted, error) {
 	config, err := latest.Default()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	arguments := map[string]runtime.Object{}
 	for _, one := range config.Profiles[0].PluginConfig {
@@ -156,11 +180,68 @@ func newPlugins(ctx context.Context, handle fwk.Handle) ([]fwk.Plugin, error) {
 	for _, name := range filters {
 		plugin, err := registry[name](ctx, arguments[name], handle)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		made = append(made, plugin)
 	}
-	return made, nil
+	weights := map[string]int64{}
+	for _, one := range config.Profiles[0].Plugins.MultiPoint.Enabled {
+		weights[one.Name] = int64(one.Weight)
+	}
+	var scoring []weighted
+	for _, name := range scorers {
+		plugin, err := registry[name](ctx, arguments[name], handle)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		scoring = append(scoring, weighted{plugin.(fwk.ScorePlugin), weights[name]})
+	}
+	return made, scoring, nil
+}
+
+// scores returns the points of the nodes that pass the standing filters. A plugin that skips the pod gives none.
+func (c *cluster) scores(ctx context.Context, pod *v1.Pod) (map[string]map[string]int64, error) {
+	refused, err := c.verdicts(ctx, pod, "score")
+	if err != nil {
+		return nil, err
+	}
+	var compared []fwk.NodeInfo
+	found := map[string]map[string]int64{}
+	for _, node := range c.nodes {
+		if len(refused[node.Node().Name]) == 0 {
+			compared = append(compared, node)
+			found[node.Node().Name] = map[string]int64{}
+		}
+	}
+	state := framework.NewCycleState()
+	for _, plugin := range c.scoring {
+		if first, ok := plugin.ScorePlugin.(fwk.PreScorePlugin); ok {
+			status := first.PreScore(ctx, state, pod, compared)
+			if status.IsSkip() {
+				continue
+			}
+			if !status.IsSuccess() {
+				return nil, fmt.Errorf("%s: %w", plugin.Name(), status.AsError())
+			}
+		}
+		scores := make(fwk.NodeScoreList, len(compared))
+		for number, node := range compared {
+			score, status := plugin.Score(ctx, state, pod, node)
+			if !status.IsSuccess() {
+				return nil, fmt.Errorf("%s: %w", plugin.Name(), status.AsError())
+			}
+			scores[number] = fwk.NodeScore{Name: node.Node().Name, Score: score}
+		}
+		if extensions := plugin.ScoreExtensions(); extensions != nil {
+			if status := extensions.NormalizeScore(ctx, state, pod, scores); !status.IsSuccess() {
+				return nil, fmt.Errorf("%s: %w", plugin.Name(), status.AsError())
+			}
+		}
+		for _, one := range scores {
+			found[one.Name][plugin.Name()] = one.Score * plugin.weight
+		}
+	}
+	return found, nil
 }
 
 // verdicts returns the refusals of each node. A plugin whose PreFilter refuses the pod is first for all nodes, because
@@ -173,7 +254,7 @@ func (c *cluster) verdicts(ctx context.Context, pod *v1.Pod, phase string) (map[
 	var asked []fwk.FilterPlugin
 	eligible := map[string]*fwk.PreFilterResult{}
 	for _, plugin := range c.plugins {
-		if phase == "reserve" && notReserving[plugin.Name()] {
+		if phase == "reserve" && notReserving[plugin.Name()] || phase == "score" && !standing[plugin.Name()] {
 			continue
 		}
 		if first, ok := plugin.(fwk.PreFilterPlugin); ok {

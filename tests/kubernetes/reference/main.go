@@ -1,5 +1,5 @@
-// Command reference answers which nodes the filter plugins of kube-scheduler accept for a pod, and which devices its
-// allocator chooses for claims.
+// Command reference answers which nodes the filter plugins of kube-scheduler accept for a pod, how its scoring plugins
+// rate them, and which devices its allocator chooses for claims.
 //
 // Each line of standard input is a request, each line of standard output its answer; README.md describes both.
 package main
@@ -80,6 +80,13 @@ func respond(ctx context.Context, line []byte, current **cluster) response {
 	}
 	if asked.Pod == nil {
 		return response{ID: asked.ID}
+	}
+	if asked.Phase == "score" {
+		scores, err := (*current).scores(ctx, asked.Pod)
+		if err != nil {
+			return response{ID: asked.ID, Error: err.Error()}
+		}
+		return response{ID: asked.ID, Scores: scores}
 	}
 	nodes, err := (*current).verdicts(ctx, asked.Pod, asked.Phase)
 	if err != nil {

@@ -43,7 +43,9 @@ type response struct {
 	Devices map[string]deviceAnswer `json:"devices,omitempty"`
 	// Selectors has an answer for each expression.
 	Selectors []selectorAnswer `json:"selectors,omitempty"`
-	Error     string           `json:"error,omitempty"`
+	// Scores has the points of each node that is compared, by plugin, with the weights applied.
+	Scores map[string]map[string]int64 `json:"scores,omitempty"`
+	Error  string                      `json:"error,omitempty"`
 }
 
 // refusal is the answer of one plugin about one node, or about all nodes.

@@ -6,7 +6,8 @@ import pytest
 
 from tests.kubernetes.bodies import node_of, read
 from yunikorn.errors import QuantityError
-from yunikorn_kubernetes.objects import CSINode
+from yunikorn_kubernetes.objects import CSINode, Node
+from yunikorn_kubernetes.translation.node_images import NodeWithImages
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 PLAIN = {"si.io/hostname": "node-1", "si.io/rackname": "/rack-default"}
@@ -61,8 +62,17 @@ def test_taints_and_cordons() -> None:
         **PLAIN,
         "yunikorn.apache.org/taints": '[{"effect":"NoSchedule","key":"gpu","value":"a100"},'
         '{"effect":"NoExecute","key":"down"}]',
+        "yunikorn.apache.org/preferred-taints": '[{"effect":"PreferNoSchedule","key":"slow"}]',
         "yunikorn.apache.org/unschedulable": "true",
     }
+
+
+def test_images_are_an_attribute_where_they_are_read() -> None:
+    images = [{"names": ["web@sha256:0a", "web:1"], "sizeBytes": 7}, {"names": None, "sizeBytes": 9}]
+    body = {"metadata": {"name": "node-1"}, "status": {"images": images}}
+    with_images = node_attributes(read(NodeWithImages, body))
+    assert with_images["yunikorn.apache.org/images"] == '{"web:1":7,"web@sha256:0a":7}'
+    assert "yunikorn.apache.org/images" not in node_attributes(read(Node, body))
 
 
 def test_limits_of_volumes() -> None:
