@@ -1,4 +1,4 @@
-"""Filter plugins, scoring plugins and device allocator of kube-scheduler as a reference: `Reference` asks them.
+"""Plugins and device allocator of kube-scheduler as a reference: `Reference` asks them.
 
 The program is written in Go, links the plugins of the version of Kubernetes in `tests/kubernetes/go.mod`, and
 is built with the test cluster. `README.md` describes its lines.
