@@ -270,9 +270,10 @@ ELSEWHERE = (
     "tests.kubernetes.predicates.test_node_predicates",
     "tests.kubernetes.predicates.test_pod_affinity",
     "tests.kubernetes.predicates.test_topology_spread",
+    "tests.kubernetes.preferences.test_preferred_nodes",
     "tests.kubernetes.volumes.test_contracts",
 )
-"""Modules with the contracts of predicates for pods, whose samples are pods and volumes."""
+"""Modules with the contracts of plugins for pods, whose samples are pods and volumes."""
 
 
 def test_no_default_plugin_is_left_out(registry: Registry) -> None:
