@@ -1,6 +1,7 @@
 """The door for people and programs that speak HTTP: REST, pages and metrics.
 
-The libraries are imported when the door is opened, because they may not be installed.
+The libraries are imported when the door is opened, because they may not be installed; so is the
+service, because `--help` reads the options of all doors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from yunikorn_commands.extras import MissingExtra, importing_extra
 from yunikorn_rest.metrics.service_figures import WorkerFigures
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
 from yunikorn_service.option_values import OFF
-from yunikorn_service.service import Service
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option, reload_certificates
 from yunikorn_service.service_settings import ServerSettings
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from yunikorn_rest.event_store import EventStore
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics
     from yunikorn_rest.served_rest import Rest
+    from yunikorn_service.service import Service
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -141,6 +142,8 @@ class RestDoor(ServiceDoor):
 
     async def start(self, service: api.Service) -> str:
         """Listen; returns the URL. Raises `UsageError` if the service cannot listen at a given address."""
+        from yunikorn_service.service import Service
+
         assert isinstance(service, Service)
         assert self._store is not None
         self._rest = rest = self._rest_class(

@@ -1,6 +1,7 @@
 """The door for resource managers on any machine: the scheduler interface over gRPC.
 
-The gRPC libraries are imported when the door is opened, because they may not be installed.
+The gRPC libraries are imported when the door is opened, because they may not be installed; so is the
+service, because `--help` reads the options of all doors.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from yunikorn.errors import UsageError
 from yunikorn_commands.extras import importing_extra
 from yunikorn_service.certificates import VERBOSITY, handshakes_logged
 from yunikorn_service.option_values import OFF, parse_seconds
-from yunikorn_service.service import Service as RunningService
 from yunikorn_service.service_door import ServiceDoor, option, reload_certificates
 from yunikorn_service.service_settings import (
     DEFAULT_ADDRESS,
@@ -113,6 +113,8 @@ class GrpcDoor(ServiceDoor):
 
     async def start(self, service: Service) -> str:
         """Listen; returns the address. Raises `UsageError` if that is not possible."""
+        from yunikorn_service.service import Service as RunningService
+
         assert isinstance(service, RunningService)
         self._server = self._class(service.core, self.settings)
         return await self._server.start()

@@ -11,7 +11,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 import click
@@ -19,9 +19,11 @@ import click
 from yunikorn.api import Door
 from yunikorn.clock import Clock
 from yunikorn.errors import UsageError
-from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.measurements import Measurements
 from yunikorn_service.service_settings import Patience, ServerSettings
+
+if TYPE_CHECKING:
+    from yunikorn.interface.scheduler import Scheduler
+    from yunikorn.model.measurements import Measurements
 
 _log = logging.getLogger("yunikorn.service")
 

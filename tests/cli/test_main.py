@@ -91,10 +91,17 @@ def test_every_command_exists_and_has_help(name: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.startswith(f"Usage: yunikorn {name} ")
 
 
-def test_help_imports_no_command() -> None:
+COMMAND_LINE_ONLY = {"rich", "pluggy", "cattrs", "yaml", "yunikorn.framework.registry"}
+
+
+@pytest.mark.parametrize(
+    ("option", "heavy"),
+    [("--help", COMMAND_LINE_ONLY), ("--version", {*COMMAND_LINE_ONLY, "importlib.metadata"})],
+)
+def test_help_and_version_import_no_command(option: str, heavy: set[str]) -> None:
     code = (
-        "import sys; from yunikorn.cli.main import main; main(['--help'])\n"
-        "heavy = {'rich', 'pluggy', 'cattrs', 'yaml', 'yunikorn.framework.registry'} & set(sys.modules)\n"
+        f"import sys; from yunikorn.cli.main import main; main([{option!r}])\n"
+        f"heavy = {heavy!r} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -78,6 +80,20 @@ def test_help_is_printed_with_a_broken_package(site: Site, capsys: pytest.Captur
     printed = capsys.readouterr().err
     assert "did you mean 'greet'?" in printed
     assert "; not loaded: plugin broken (broken 1.0)" in printed
+
+
+def test_help_with_a_package_imports_neither_the_core_nor_a_service(
+    tmp_path: Path, site: Site, run_python: Callable[..., CompletedProcess[str]]
+) -> None:
+    site.command("greeter", "greet", GREETS)
+    code = (
+        "import sys; from yunikorn.cli.main import main; main(['--help'])\n"
+        "heavy = {'yunikorn.interface.scheduler', 'yunikorn_service.service'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    done = run_python("-c", code, installed=tmp_path)
+    assert "greet " in done.stdout
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_name_of_a_default_command_is_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ an installation without such packages, nothing is imported for these either.
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +15,8 @@ from yunikorn.containment import contained, describe_error, safe_repr
 from yunikorn.errors import UsageError, YunikornError, printable
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
     from yunikorn.framework.offers import Offer
     from yunikorn.framework.registry import Registry
 
@@ -33,17 +34,25 @@ class UnusableCommand(click.ClickException):
     exit_code = 2
 
 
+def _entries() -> EntryPoints:
+    """Return the entry points of plugins; importing the module takes as long as half of the command line."""
+    from importlib import metadata
+
+    return metadata.entry_points(group=GROUP)
+
+
 def _registry(ctx: click.Context) -> Registry | None:
     """Return the plugins of the call; None if no package is installed that has some."""
     if _REGISTRY not in ctx.meta:
         found = None
-        if not ctx.params.get("no_plugins") and metadata.entry_points(group=GROUP):
+        if not ctx.params.get("no_plugins") and _entries():
             from yunikorn.cli.allowed_plugins import load_registry
+            from yunikorn.framework.kinds import COMMAND
 
             try:
                 with results_only():
                     found = load_registry()
-                    found.offers()
+                    found.offers(COMMAND)
             except UsageError as error:
                 raise click.UsageError(str(error), ctx) from error
         ctx.meta[_REGISTRY] = found
@@ -73,7 +82,7 @@ def unusable_plugins(ctx: click.Context) -> list[str]:
     """Return remarks on plugins that could not be loaded, or that the call leaves out."""
     registry = _registry(ctx)
     if registry is None:
-        names = sorted({entry.name for entry in metadata.entry_points(group=GROUP)})
+        names = sorted({entry.name for entry in _entries()})
         return [left_out(names)] if names else []
     remarks = [f"not loaded: {broken}" for broken in registry.broken]
     return [*remarks, left_out(registry.installed.left_out)] if registry.installed.left_out else remarks
