@@ -9,7 +9,6 @@ from benchmarks.example_packages import example_module
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import ManualClock, stopwatch
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AllocationRelease,
@@ -20,9 +19,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.threaded import BATCH
 from yunikorn_rest.event_store import EventStore
+from yunikorn_service.measurements import Measurements
+from yunikorn_service.plugin_statistics import PluginStatistics
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Terminations that are final only after the resource manager confirms them."""

@@ -18,10 +18,10 @@ import click
 from yunikorn import api
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
-from yunikorn.model.measurements import Measurements
 from yunikorn_commands.extras import MissingExtra, importing_extra
 from yunikorn_rest.metrics.service_figures import WorkerFigures
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
+from yunikorn_service.measurements import Measurements
 from yunikorn_service.option_values import OFF
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option, reload_certificates
 from yunikorn_service.service_settings import ServerSettings

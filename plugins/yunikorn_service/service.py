@@ -17,7 +17,6 @@ from yunikorn.api import Door
 from yunikorn.clock import Clock, SystemClock, steady, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
@@ -38,6 +37,7 @@ from yunikorn_service.config_files import (
 )
 from yunikorn_service.limited_call import LimitedCall
 from yunikorn_service.open_doors import OpenDoors
+from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.stop_signals import StopSignals
 from yunikorn_service.watchdog import (

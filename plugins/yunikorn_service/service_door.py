@@ -23,7 +23,7 @@ from yunikorn_service.service_settings import Patience, ServerSettings
 
 if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler
-    from yunikorn.model.measurements import Measurements
+    from yunikorn_service.measurements import Measurements
 
 _log = logging.getLogger("yunikorn.service")
 

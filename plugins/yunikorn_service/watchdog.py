@@ -24,11 +24,11 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from yunikorn.errors import CONTAINED
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
+from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.service_settings import Budget
 
 _log = logging.getLogger("yunikorn.core")

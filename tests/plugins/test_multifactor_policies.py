@@ -14,10 +14,10 @@ from yunikorn.api import Application, AppSortPolicy, Ask, Context, Node, Queue, 
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, OptionError
 from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.plugin_uses import plugin_uses
 from yunikorn_policies.multifactor import Multifactor
+from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_testing import application
 
 

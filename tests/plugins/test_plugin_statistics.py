@@ -28,10 +28,11 @@ from yunikorn.api import (
 )
 from yunikorn.clock import ManualClock
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE, PluginKind
-from yunikorn.framework.plugin_statistics import FIRST, MethodUse, PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
+from yunikorn_service.method_meters import FIRST, MethodUse
+from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.watchdog import log_statistics
 
 ORIGIN = "odd of test-plugin (yunikorn-test 1.0)"

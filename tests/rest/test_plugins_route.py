@@ -9,10 +9,10 @@ from tests.core.kit import RM, configuration, document, partition, queue, with_p
 from tests.rest.kit import Rest
 from tests.whole_readings import read_at_once
 from yunikorn.api import Predicate
-from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.routes.plugin_route import read_plugins, shape_of
+from yunikorn_service.method_meters import MethodUse
 
 
 class Fails(Predicate):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
-    from yunikorn.model.measurements import Measurements
+    from yunikorn.model.core_meter import CoreMeter
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
     from yunikorn.resources import Resource
@@ -50,14 +50,10 @@ _END_DETAIL = {
 """Detail of the event about the end of an allocation."""
 
 
-_ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
-"""Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
-
-
 class Changes:
     """The changes of one partition, for all who follow them."""
 
-    def __init__(self, clock: Clock, measurements: Measurements | None = None) -> None:
+    def __init__(self, clock: Clock, measurements: CoreMeter | None = None) -> None:
         self.outbox = Outbox()
         """Entries of the next response to the RM."""
         self.events = EventRecorder(clock)
@@ -78,27 +74,9 @@ class Changes:
         """Count and forget the messages to the RM, which have been sent or are not worth keeping."""
         outbox = self.outbox
         if self._measurements is not None:
-            self._count(outbox, self._measurements)
+            self._measurements.count_response(outbox)
         for entries in filter(None, lists_of(outbox)):
             entries.clear()
-
-    @staticmethod
-    def _count(outbox: Outbox, measurements: Measurements) -> None:
-        if outbox.allocations:
-            measurements.count_allocations(outbox.allocations, len(outbox.allocations))
-        measurements.submitted += len(outbox.accepted_applications)
-        refused = measurements.refused
-        for kind, entries in (
-            ("application", outbox.rejected_applications),
-            ("ask", outbox.rejected_asks),
-            ("node", outbox.rejected_nodes),
-            ("node update", outbox.failed_node_updates),
-            ("release", outbox.unknown_releases),
-        ):
-            if entries:
-                refused[kind] += len(entries)
-        if outbox.rejected_asks:
-            measurements.errors += sum(one.reason.startswith(_ERRORS) for one in outbox.rejected_asks)
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -270,7 +248,7 @@ class Changes:
     def node_removed(self, node: Node, *, counted: bool) -> None:
         """Tell of a node that was removed, after the end of its allocations."""
         if self._measurements is not None and counted:
-            self._measurements.removed_nodes += 1
+            self._measurements.count_removed_node()
         self.events.record(
             EventType.NODE,
             node.id,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import cattrs
@@ -38,10 +38,20 @@ from yunikorn.framework.offers import (
 )
 from yunikorn.framework.options import has_text_form, make_converter
 from yunikorn.framework.plugin_code import NO_CODE, CodePermission, LoadedPlugin
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import listed, suggest
 
 DISTRIBUTION = "yunikorn"
+
+
+class PluginCounter(Protocol):
+    """Counter of the calls of plugins."""
+
+    @property
+    def chain(self) -> type[Any]:
+        """Class to use instead of `PredicateChain`."""
+
+    def count(self, plugin: Any, kind: PluginKind, origin: str) -> None:
+        """Count the calls of an object from now on, if its class permits that."""
 
 
 class Registry:
@@ -68,7 +78,7 @@ class Registry:
         """Stopwatch for imports (s); None if they are not measured."""
         self._plain = make_converter()
         self._comma = make_converter(comma_lists=True)
-        self.statistics: PluginStatistics | None = None
+        self.statistics: PluginCounter | None = None
         """Statistics of the plugin objects in use; see `counting`."""
 
     @classmethod
@@ -323,7 +333,7 @@ class Registry:
         other._disabled, other.installed = frozenset(), PendingPlugins()
         return other
 
-    def counting(self, statistics: PluginStatistics) -> Registry:
+    def counting(self, statistics: PluginCounter) -> Registry:
         """Return a registry with the same plugins; `statistics` counts the objects that a scheduler uses."""
         other = self.without(())
         other.statistics = statistics

@@ -40,7 +40,7 @@ from yunikorn.interface.sessions import Sessions
 from yunikorn.interface.sinks import EventReceiver, SinkBuffers
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
-from yunikorn.model.measurements import Measurements
+from yunikorn.model.core_meter import CoreMeter
 from yunikorn.scheduling.admission.wake_ups import SPACING
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
@@ -56,7 +56,7 @@ class Scheduler:
         timeouts: Timeouts | None = None,
         configurations: Configurations | None = None,
         buffer_sinks: SinkBuffers | None = None,
-        measurements: Measurements | None = None,
+        measurements: CoreMeter | None = None,
         event_receiver: EventReceiver | None = None,
         workers: Workers | None = None,
         wake_requests: WakeRequests | None = None,

@@ -11,7 +11,7 @@ from yunikorn.clock import SECOND, Clock, Timers
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.framework.policy_calls import PolicyCalls, Workers
 from yunikorn.framework.wake_requests import WakeRequests
-from yunikorn.model.measurements import Measurements
+from yunikorn.model.core_meter import CoreMeter
 
 
 @attrs.frozen
@@ -34,7 +34,7 @@ class CoreContext:
     timeouts: Timeouts
     serial: Iterator[int]
     """Source of allocation numbers, which make the uuids of one scheduler unique."""
-    measurements: Measurements | None = None
+    measurements: CoreMeter | None = None
     """Counts and durations for metrics; None to measure nothing."""
     policy_calls: PolicyCalls | None = None
     """Calls of policies by workers; None without workers, where the core's thread makes them."""
@@ -48,7 +48,7 @@ class CoreContext:
         cls,
         clock: Clock,
         timeouts: Timeouts | None = None,
-        measurements: Measurements | None = None,
+        measurements: CoreMeter | None = None,
         workers: Workers | None = None,
         wake_requests: WakeRequests | None = None,
     ) -> CoreContext:

@@ -31,10 +31,10 @@ from yunikorn.scheduling.application_admission import (
 )
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
+from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.decision_states import DecisionStates
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
-from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
-from yunikorn.scheduling.node_orders import DEFAULT
+from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.start_failures import StartFailures
@@ -42,6 +42,8 @@ from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from yunikorn.accounting.state_reporter import StateReporter
     from yunikorn.config.queues_yaml import PartitionConfig
     from yunikorn.framework.plugin_failures import PluginFailures
@@ -97,11 +99,12 @@ class PartitionScheduler:
         self.policies = Policies.of(config, plan, tree, clock, failures, rm)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
-        self.orders = make_orders(self.partition, self.policies, failures)
+        meter = self.partition.measurements
+        self.orders = self._make_orders()
         self.decision_states.orders = self.orders
-        self.cycle = make_cycle(self.partition, self.orders)
+        self.cycle: Cycle = (Cycle if meter is None else meter.make_cycle)(self.partition, self.orders)
         self.cycle.reservations.use(self.policies.reservations)
-        self._measured = measured_turns(self.partition, self.cycle.decide, self._decide_after_all)
+        self._measured = None if meter is None else meter.measure(self.cycle.decide, self._decide_after_all)
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
         )
@@ -141,6 +144,19 @@ class PartitionScheduler:
         self.wake_ups = WakeUps(clock, self.partition.timers, self._ask_again)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
+
+    def _make_orders(self) -> NodeOrders:
+        meter, partition = self.partition.measurements, self.partition
+        make: Callable[..., NodeOrders] = NodeOrders if meter is None else meter.make_orders
+        return make(
+            self.policies.node_sorts,
+            self.policies.predicates,
+            partition.nodes,
+            partition.pending_classes,
+            partition.changes.readers,
+            partition.clock,
+            self.failures,
+        )
 
     def open(self) -> None:
         """Open the plugins and order the queues; before this call the partition does not schedule."""

@@ -37,12 +37,12 @@ from yunikorn.scheduling.admission.queue_quotas import check_declarations
 from yunikorn.scheduling.admission.submit_answers import SUBMIT as CHECK
 from yunikorn.scheduling.admission.submit_answers import SUBMIT_ASK
 from yunikorn.scheduling.ask_order import order_again
-from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import CombinedPolicy, NamedPolicy, WeightedScores
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
+from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
 from yunikorn.scheduling.reservations.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
@@ -90,7 +90,9 @@ class Policies:
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
         predicates = self._usable(PREDICATE, config.predicates)
-        self.predicates = make_chain([(one.plugin, one.origin) for one in predicates], failures)
+        counter = plan.registry.statistics
+        chain: type[PredicateChain] = PredicateChain if counter is None else counter.chain
+        self.predicates = chain([(one.plugin, one.origin) for one in predicates], failures)
         victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
         possible = MODES if rm is None else rm.preemption_modes
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures, possible)

@@ -21,7 +21,6 @@ from yunikorn.accounting.books import Keeper
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate
 from yunikorn.containment import contained, entries_of, is_plugin_of, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import PluginFailures, read_flag, read_version
-from yunikorn.framework.plugin_statistics import SearchCount
 
 FIRST, MOST = 16, 512
 """Number of nodes in the first batch of a search, and the largest number of nodes in a batch."""
@@ -128,6 +127,20 @@ class Prepared:
         if self._error is not None:
             raise self._error.with_traceback(None)
         return self._predicate.check(ask, node, self._state)
+
+
+@attrs.define
+class SearchCount:
+    """Numbers of answers of a predicate in searches, for statistics."""
+
+    accepted: int = 0
+    refused: int = 0
+    failed: int = 0
+
+    def failed_instead(self) -> None:
+        """Count a call that failed, and that the caller counts as a refusal later."""
+        self.failed += 1
+        self.refused -= 1
 
 
 @attrs.define

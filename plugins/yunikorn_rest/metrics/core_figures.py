@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from yunikorn.model.measurements import Measurements
 from yunikorn.resources import NOTHING
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE, compatible_state
+from yunikorn_service.measurements import Measurements
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.index.histogram import Histogram
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
+    from yunikorn_service.histogram import Histogram
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def read_figures(scheduler: Scheduler) -> Generator[None, None, CoreFigures]:
     for failure in scheduler.failures:
         found.faults[failure.plugin, failure.operation] += failure.count
     yield
-    if scheduler.measurements is not None:
+    if isinstance(scheduler.measurements, Measurements):
         yield from _read_measurements(scheduler.measurements, found)
     return found
 

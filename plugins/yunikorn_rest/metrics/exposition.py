@@ -12,14 +12,14 @@ from prometheus_client.registry import Collector
 
 from yunikorn import __version__
 from yunikorn.clock import SECOND
-from yunikorn.framework.plugin_statistics import MethodUse
-from yunikorn.index.histogram import Histogram
 from yunikorn_rest.metrics import families
 from yunikorn_rest.metrics.core_figures import CoreFigures
 from yunikorn_rest.metrics.families import COUNTER, HISTOGRAM, Family
 from yunikorn_rest.metrics.queue_text import QueueText, encodable
 from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
 from yunikorn_service.buffered_sinks import SinkLoad
+from yunikorn_service.histogram import Histogram
+from yunikorn_service.method_meters import MethodUse
 
 Sample = tuple[Sequence[str], float]
 """Values of the labels, and the value."""

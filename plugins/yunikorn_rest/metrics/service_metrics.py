@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
-from yunikorn.framework.plugin_statistics import MethodUse, PluginStatistics
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
 from yunikorn_service.background import begin_shared
 from yunikorn_service.buffered_sinks import SinkLoad
+from yunikorn_service.method_meters import MethodUse
+from yunikorn_service.plugin_statistics import PluginStatistics
 
 Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awaitable[CoreFigures]]
 """Carries out a reading of the core in slices, such as `AsyncScheduler.read`."""

@@ -12,7 +12,6 @@ from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import PluginKind
 from yunikorn.framework.offers import Broken, Offer
-from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_commands.plugin_uses import uses_by_partition
@@ -27,6 +26,7 @@ from yunikorn_rest.plugin_shapes import (
     PluginPlaces,
     Plugins,
 )
+from yunikorn_service.method_meters import MethodUse
 
 PLACES = 10
 """Number of places that an answer names for each plugin and partition."""

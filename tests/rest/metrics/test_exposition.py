@@ -8,15 +8,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import ManualClock
-from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.measurements import Measurements
 from yunikorn_rest.metrics.core_figures import CoreFigures, QueueFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.families import FAMILIES, Family, metric_name
 from yunikorn_service.buffered_sinks import SinkLoad
+from yunikorn_service.measurements import Measurements
+from yunikorn_service.method_meters import MethodUse
 
 CONFIG = configuration(
     queue("a", maxapplications=2, resources={"guaranteed": {"vcore": "1"}, "max": {"vcore": "8"}}),

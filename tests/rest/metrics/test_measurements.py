@@ -20,10 +20,11 @@ from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.measurements import REMEMBERED, SAMPLED, Measurements
+from yunikorn_service.measurements import REMEMBERED, Measurements
 from yunikorn_service.recording import replayer
 from yunikorn_service.recording.recording_reader import parse_recording
 from yunikorn_service.recording.replayer import Replay
+from yunikorn_service.sampling import SAMPLED
 
 REGISTRY = Registry.load(third_party=False)
 TICK = 1000
@@ -71,7 +72,7 @@ def test_measured_schedulers_decide_as_recorded(
     assert str(replay.comparison.first or "") == ""
     for scheduler in made:  # one for each start of the process that was recorded
         measurements = scheduler.measurements
-        assert measurements is not None
+        assert isinstance(measurements, Measurements)
         assert +counted(measurements) == +live(scheduler)
         assert not measurements.sampling
 

@@ -18,11 +18,9 @@ from tests.rest.metrics.test_exposition import parsed, values
 from tests.service.kit import CONFIG, CollectingCallback, work
 from yunikorn.clock import Clock, ManualClock, SystemClock, stopwatch
 from yunikorn.errors import UsageError
-from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import rest_door
 from yunikorn_rest.app import rest_app
@@ -30,6 +28,8 @@ from yunikorn_rest.metrics.core_figures import CoreFigures
 from yunikorn_rest.metrics.service_metrics import ServiceMetrics
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.measurements import Measurements
+from yunikorn_service.plugin_statistics import PluginStatistics
 
 PATH = "/ws/v1/metrics"
 

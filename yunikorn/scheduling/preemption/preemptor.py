@@ -342,7 +342,7 @@ class Preemptor:
         try:
             return self._attempt(ask, attempts)
         finally:
-            measurements.durations.preemption.observe(measurements.stopwatch() - start)
+            measurements.note_preemption(measurements.stopwatch() - start)
 
     def _attempt(self, ask: Ask, attempts: _Round) -> bool:
         """Find victims for `ask` and evict them; returns True if there were any."""

@@ -9,31 +9,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.model.measurements import SAMPLED
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.node_orders import NodeOrders
+from yunikorn_service.sampling import SAMPLED, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from yunikorn.accounting.partition import Partition
-    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.measurements import Measurements
+    from yunikorn.model.core_meter import Decide
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.policies import Policies
-
-    Decide = Callable[[], "Allocation | None"]
-    """Placement of the next request; None when nothing can be placed now."""
 
 
 class MeasuredNodeOrders(NodeOrders):
     """Node orders that measure searches for a node."""
 
-    measurements: Measurements
-    """Set by `make_orders`."""
+    measurements: Sampling
+    """Set by `Measurements.make_orders`."""
 
     def find(self, ask: Ask) -> Node | None:
         """As `NodeOrders.find`."""
@@ -52,8 +44,8 @@ class MeasuredNodeOrders(NodeOrders):
 class MeasuredCycle(Cycle):
     """Cycle that measures the sorting of queues and applications."""
 
-    measurements: Measurements
-    """Set by `make_cycle`."""
+    measurements: Sampling
+    """Set by `Measurements.make_cycle`."""
 
     def reorder(self, queue: Queue) -> None:
         """As `Cycle.reorder`."""
@@ -68,36 +60,10 @@ class MeasuredCycle(Cycle):
         histogram.observe(measurements.stopwatch() - start)
 
 
-def make_orders(partition: Partition, policies: Policies, failures: PluginFailures) -> NodeOrders:
-    """Return the node orders of a partition, measured if the partition has measurements."""
-    cls = NodeOrders if partition.measurements is None else MeasuredNodeOrders
-    orders = cls(
-        policies.node_sorts,
-        policies.predicates,
-        partition.nodes,
-        partition.pending_classes,
-        partition.changes.readers,
-        partition.clock,
-        failures,
-    )
-    if isinstance(orders, MeasuredNodeOrders) and partition.measurements is not None:
-        orders.measurements = partition.measurements
-    return orders
-
-
-def make_cycle(partition: Partition, orders: NodeOrders) -> Cycle:
-    """Return the cycle of a partition, measured if the partition has measurements."""
-    if partition.measurements is None:
-        return Cycle(partition, orders)
-    cycle = MeasuredCycle(partition, orders)
-    cycle.measurements = partition.measurements
-    return cycle
-
-
-class MeasuredTurns:
+class SampledTurns:
     """Decisions of one partition, some of which are measured."""
 
-    def __init__(self, decide: Decide, then: Decide, measurements: Measurements) -> None:
+    def __init__(self, decide: Decide, then: Decide, measurements: Sampling) -> None:
         """Measure `decide`, and `then`, which is called when nothing can be placed."""
         self._first, self._then = decide, then
         self._measurements = measurements
@@ -139,8 +105,3 @@ class MeasuredTurns:
             taken += 1
         measurements.durations.turn.observe(measurements.stopwatch() - start)
         return taken
-
-
-def measured_turns(partition: Partition, decide: Decide, then: Decide) -> MeasuredTurns | None:
-    """Return the measured decisions of a partition; None if the partition has no measurements."""
-    return None if partition.measurements is None else MeasuredTurns(decide, then, partition.measurements)

@@ -7,13 +7,11 @@ from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.api import Predicate
 from yunikorn.containment import LONGEST_TEXT, contained
-from yunikorn.framework.plugin_statistics import meter_of, uncounted
 from yunikorn.scheduling.predicate_chain import PredicateChain
+from yunikorn_service.method_meters import meter_of
 
 if TYPE_CHECKING:
-    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node
     from yunikorn.scheduling.predicate_calls import Check, Condition
@@ -88,9 +86,3 @@ def _search_checks(condition: Condition) -> Callable[[], Check] | None:
     condition.searches = meter.searches
     inner: Any = vars(check.__func__)["__wrapped__"]
     return partial(next, meter.sampling(MethodType(inner, predicate), first=FIRST))
-
-
-def make_chain(predicates: Sequence[tuple[Predicate, str]], failures: PluginFailures) -> PredicateChain:
-    """Return the chain of these predicates, with their origins; a counted one if they are counted."""
-    counted = any(uncounted(type(predicate)) is not type(predicate) for predicate, _ in predicates)
-    return (CountedChain if counted else PredicateChain)(predicates, failures)

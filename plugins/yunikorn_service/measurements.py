@@ -8,31 +8,25 @@ passed in (docs/decisions/archive/0090-metrics.md).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from yunikorn.clock import MICROSECOND, SECOND
-from yunikorn.index.histogram import Histogram
 from yunikorn.states import ACCEPTED, COMPLETED, FAILED, REJECTED
+from yunikorn_service.measured_decisions import MeasuredCycle, MeasuredNodeOrders, SampledTurns
+from yunikorn_service.sampling import Sampling
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.outbox import Outbox
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
+    from yunikorn.model.core_meter import Decide
 
-COARSE = tuple(100 * MICROSECOND * 10**exponent for exponent in range(8))
-"""Bounds of the histograms of YuniKorn 1.9: 100 microseconds to 1,000 seconds."""
-FINE = (
-    *(step * 10**tens * 10 * MICROSECOND for tens in range(5) for step in (1, 2, 5)),
-    SECOND,
-    10 * SECOND,
-)
-"""Bounds of the histogram of single decisions: 10 microseconds to 10 seconds."""
-SAMPLED = 64
-"""One of so many decisions is measured."""
 REMEMBERED = 1000
 """Number of removed queues whose counts are kept: those that were counted last."""
+_ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
+"""Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
 
 _queue_name = attrgetter("queue_name")
 
@@ -51,29 +45,7 @@ class QueueCounts:
         """Applications that have ended, by their last state."""
 
 
-class Durations:
-    """Histograms of durations in the core's thread."""
-
-    def __init__(self) -> None:
-        self.round = Histogram(COARSE)
-        """Rounds of decisions of all partitions."""
-        self.turn = Histogram(COARSE)
-        """Decisions of one partition in a round."""
-        self.queue_sort = Histogram(COARSE)
-        """Sorting of queues in measured decisions."""
-        self.app_sort = Histogram(COARSE)
-        """Sorting of applications in measured decisions."""
-        self.search = Histogram(COARSE)
-        """Searches for a node in measured decisions."""
-        self.fit = Histogram(COARSE)
-        """Those searches that found a node."""
-        self.preemption = Histogram(COARSE)
-        """Searches for victims."""
-        self.decision = Histogram(FINE)
-        """Measured decisions."""
-
-
-class Measurements:
+class Measurements(Sampling):
     """Numbers of changes since the start of a scheduler, over all its partitions, and durations.
 
     Used in the core's thread only, like all objects of the model.
@@ -81,8 +53,7 @@ class Measurements:
 
     def __init__(self, stopwatch: Callable[[], int]) -> None:
         """Create without counts; `stopwatch` returns a time in nanoseconds that never goes back."""
-        self.stopwatch = stopwatch
-        self.durations = Durations()
+        super().__init__(stopwatch)
         self.queues: dict[str, QueueCounts] = {}
         """Changes by path of the queue, in the order of their first change."""
         self.allocated = 0
@@ -107,10 +78,6 @@ class Measurements:
         """Steps of the core's thread that had something to do."""
         self.busy = 0
         """Time of these steps (ns)."""
-        self.until_sample = 0
-        """Number of decisions until one is measured."""
-        self.sampling = False
-        """True during a decision that is measured."""
 
     def of_queue(self, path: str) -> QueueCounts:
         """Return the counts of a queue."""
@@ -127,11 +94,28 @@ class Measurements:
 
     # -- changes --------------------------------------------------------------------------------------
 
-    def count_allocations(self, allocations: Iterable[Allocation], number: int) -> None:
-        """Count the new allocations of a response, of which there are `number`."""
-        self.allocated += number
-        for path, times in Counter(map(_queue_name, allocations)).items():
-            self.of_queue(path).allocated += times
+    def count_response(self, outbox: Outbox) -> None:
+        """Count the entries of a response."""
+        if outbox.allocations:
+            self.allocated += len(outbox.allocations)
+            for path, times in Counter(map(_queue_name, outbox.allocations)).items():
+                self.of_queue(path).allocated += times
+        self.submitted += len(outbox.accepted_applications)
+        for kind, entries in (
+            ("application", outbox.rejected_applications),
+            ("ask", outbox.rejected_asks),
+            ("node", outbox.rejected_nodes),
+            ("node update", outbox.failed_node_updates),
+            ("release", outbox.unknown_releases),
+        ):
+            if entries:
+                self.refused[kind] += len(entries)
+        if outbox.rejected_asks:
+            self.errors += sum(one.reason.startswith(_ERRORS) for one in outbox.rejected_asks)
+
+    def count_removed_node(self) -> None:
+        """Count a node that its resource manager has removed."""
+        self.removed_nodes += 1
 
     def count_recovery(self, allocation: Allocation) -> None:
         """Count an allocation that a resource manager reported."""
@@ -154,6 +138,26 @@ class Measurements:
                 self.of_queue(path).ended[state] += 1
 
     # -- durations ------------------------------------------------------------------------------------
+
+    def make_orders(self, *arguments: Any) -> MeasuredNodeOrders:
+        """Return node orders that measure searches."""
+        orders = MeasuredNodeOrders(*arguments)
+        orders.measurements = self
+        return orders
+
+    def make_cycle(self, *arguments: Any) -> MeasuredCycle:
+        """Return a cycle that measures sorts."""
+        cycle = MeasuredCycle(*arguments)
+        cycle.measurements = self
+        return cycle
+
+    def measure(self, decide: Decide, then: Decide) -> SampledTurns:
+        """Return decisions of which some are measured."""
+        return SampledTurns(decide, then, self)
+
+    def note_preemption(self, duration: int) -> None:
+        """Add a search for victims (ns)."""
+        self.durations.preemption.observe(duration)
 
     def note_round(self, duration: int, decisions: int) -> None:
         """Add a round of decisions (ns)."""
