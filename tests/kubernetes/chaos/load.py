@@ -49,6 +49,8 @@ KEPT = 120
 _FINAL = 8
 """Pods of the service for which there is room beside all other pods."""
 
+OWNER = "Owner"
+"""Gang without annotations, of an Indexed Job."""
 GROUP = "yunikorn.apache.org/task-group-name"
 GROUPS = "yunikorn.apache.org/task-groups"
 PARAMETERS = "yunikorn.apache.org/schedulingPolicyParameters"
@@ -159,7 +161,10 @@ class Load:
 
     def _gang(self, name: str) -> None:
         count = self._random.randint(2, 5)
-        style = self._random.choice(["Soft", "Soft", "Hard", "Atomic"])
+        style = self._random.choice(["Soft", "Soft", "Hard", "Atomic", OWNER])
+        if style == OWNER:
+            self._submit(name, count, "root.gangs", cpu="1", application="", mode="Indexed")
+            return
         groups = [{"name": "workers", "minMember": count, "minResource": {"cpu": "1", "memory": "1Gi"}}]
         annotations = {
             GROUP: "workers",
@@ -179,20 +184,21 @@ class Load:
         queue: str,
         *,
         annotations: dict[str, str] | None = None,
+        mode: str = "NonIndexed",
         **arguments: Any,
     ) -> None:
         """Create a Job whose pods must all succeed, and must not be deleted."""
         self.expected[name] = count
+        arguments.setdefault("application", name)
         self._create(
             job(
                 name,
                 pods=count,
                 runs=f"{self._random.randint(200, 2500)}ms",
-                application=name,
                 queue=queue,
                 labels={WORK: name, STAYS: "true"},
                 annotations={PREEMPTION: "false", **(annotations or {})},
-                job_fields={"ttlSecondsAfterFinished": KEPT},
+                job_fields={"ttlSecondsAfterFinished": KEPT, "completionMode": mode},
                 **arguments,
             )
         )
