@@ -239,6 +239,12 @@ class ServiceSettings:
         ("all",),
         "**ours**: [kinds of work](workloads.md) whose gangs are taken from the owner of the pods",
     )
+    workload_bypass_queues: tuple[str, ...] = _fixed(
+        "service.workloadBypassQueues",
+        PATTERNS,
+        (),
+        "**ours**: queues, as pods name them, in which no such gang is recognised",
+    )
     workload_gang_timeout: int = _fixed(
         "service.workloadGangTimeout",
         DURATION,

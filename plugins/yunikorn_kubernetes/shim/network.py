@@ -320,6 +320,7 @@ class KubernetesNetwork:
             settings.workload_kinds,
             namespaces=watches.references.namespaces,
             groups=watches.pod_groups,
+            bypasses=_matcher(settings.workload_bypass_queues),
         )
 
     def _registration(self, config: ClusterConfig) -> Registration:
@@ -373,3 +374,12 @@ class KubernetesNetwork:
         if shim is not None and shim.is_running:
             rm_id, extra = shim.rm_id, dict(settings)
             await self._core.carry_out(lambda core: core.change_settings(rm_id, extra))
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that returns True for names in which a regular expression matches anywhere."""
+    # Imported here because the library slows down the start.
+    import re2
+
+    compiled = [re2.compile(pattern) for pattern in patterns]
+    return lambda name: any(pattern.search(name) is not None for pattern in compiled)

@@ -18,6 +18,7 @@ from yunikorn_kubernetes.translation.pod_applications import (
     controller_of,
     generated_ids,
     is_terminated,
+    queue_name,
 )
 from yunikorn_kubernetes.workloads.owner_objects import FoundOwner, NoOwner, ReadObject, find_owner
 from yunikorn_kubernetes.workloads.pod_groups import PodGroup, group_name, terms_of
@@ -83,15 +84,16 @@ class WorkloadReadings:
         *,
         namespaces: Mapping[str, Namespace] = {},
         groups: Mapping[str, PodGroup] | None = None,
+        bypasses: Callable[[str], bool] = lambda _: False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Create without readings.
 
         `kinds` are those to recognise, `groups` the PodGroups by `namespace/name`, None if the API server has
-        none.
+        none. `bypasses` returns True for a queue, as pods name it, in which nothing is recognised.
         """
         self._readers, self._read, self._kinds, self.sleep = readers, read, kinds, sleep
-        self._namespaces, self.groups = namespaces, groups
+        self._namespaces, self.groups, self._bypasses = namespaces, groups, bypasses
         self._known: dict[Key, WorkloadReading] = {}
         self._reading = BackgroundTasks(_log)
         self._done: dict[Key, list[Callable[[], object]]] = {}
@@ -124,7 +126,7 @@ class WorkloadReadings:
         return self.groups is not None and bool(group_name(pod)) and self._is_wanted(POD_GROUP, pod)
 
     def _is_wanted(self, kind: str, pod: Pod) -> bool:
-        if pod.metadata.annotations.get(names.WORKLOAD_GANG) == "false":
+        if pod.metadata.annotations.get(names.WORKLOAD_GANG) == "false" or self._bypasses(queue_name(pod)):
             return False
         namespace = self._namespaces.get(pod.metadata.namespace)
         annotations = namespace.metadata.annotations if namespace is not None else {}

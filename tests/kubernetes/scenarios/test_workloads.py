@@ -193,3 +193,16 @@ def test_a_ray_cluster_starts_whole_and_its_submitter_by_itself(scheduled: Sched
     scheduled.running(3, place)
     scheduled.create(job("submit", place, application=""))
     scheduled.running(4, place)
+
+
+def test_queues_and_kinds_can_be_left_out_by_settings(cluster: Cluster, tmp_path: Path) -> None:
+    settings = {"service.workloadKinds": "PodGroup, Job", "service.workloadBypassQueues": "^root.plain"}
+    with scheduling(cluster, tmp_path, settings=settings) as scheduled:
+        scheduled.make_nodes(node("small", cpu="2"))
+        one = job("plain", pods=3, job_fields=INDEXED, application="", queue="root.plain")
+        scheduled.create(one)
+        scheduled.running(2)
+        scheduled.create(indexed("train", "default", 3))
+        pods = scheduled.wait_pods(lambda pods: len(pods) == 6)
+        waiting = next(name for name in pods if name.startswith("train"))
+        assert scheduled.pending(waiting, "no room").startswith("gang of 3 pods")

@@ -35,6 +35,8 @@ class OwnedCluster(FakeCluster):
         self.statuses: list[Any] = []
         """Conditions of every write to a PodGroup."""
         self.kinds = kinds
+        self.bypassed: set[str] = set()
+        """Queues in which nothing is recognised."""
         self._numbers = itertools.count(1)
         self._pauses: list[asyncio.Future[None]] = []
         super().__init__(config)
@@ -47,6 +49,7 @@ class OwnedCluster(FakeCluster):
             self.kinds,
             namespaces=self.references.namespaces,
             groups=self.groups,
+            bypasses=self.bypassed.__contains__,
             sleep=self._pause,
         )
 

@@ -201,6 +201,17 @@ def test_kinds_can_be_switched_off(place: str) -> None:
     run(test, kinds=("none",) if place == "settings" else ("all",))
 
 
+def test_queues_can_be_left_out() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="9")
+        cluster.bypassed.add("root.lab")
+        cluster.job_pod(cluster.job("train", 2), 0)
+        await cluster.settle()
+        assert bound(cluster) == {"train-0"}
+
+    run(test)
+
+
 def test_a_job_that_kueue_admits_is_left_alone() -> None:
     async def test(cluster: OwnedCluster) -> None:
         cluster.add_node("n1", cpu="1")
