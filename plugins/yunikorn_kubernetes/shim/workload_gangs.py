@@ -458,7 +458,7 @@ class WorkloadGangs(AssignmentWatcher):
             return
         placed, needed = len(gang.placed), gang.needed
         if placed >= needed:
-            self._conditions.scheduled(gang.group, True, f"the {needed} pods that are needed have a node")
+            self._conditions.scheduled(gang.group, True, f"{needed} pods have a node or have succeeded")
         elif gang.state == STARTED and gang.pods:
             note = f"{placed} of the {needed} pods that are needed have a node or have succeeded"
             self._conditions.scheduled(gang.group, False, note)

@@ -39,6 +39,7 @@ class PodGroupSpec(ApiStruct, frozen=True):
     scheduling_constraints: Json | None = None
     disruption_mode: str = ""
     priority: int | None = None
+    priority_class_name: str = ""
 
 
 class PodGroupStatus(ApiStruct, frozen=True):
@@ -89,7 +90,8 @@ def terms_of(group: PodGroup) -> GroupTerms:
         tags[TAG_TOPOLOGY] = json.dumps({"required": keys[0]})
     if spec.disruption_mode:
         tags[TAG_DISRUPTION] = spec.disruption_mode
-    return GroupTerms(gang, tags, spec.priority)
+    # Without a class the API server writes 0, also for the groups of Jobs whose pods have a class.
+    return GroupTerms(gang, tags, spec.priority if spec.priority_class_name else None)
 
 
 def _topology_keys(constraints: Any) -> list[str]:

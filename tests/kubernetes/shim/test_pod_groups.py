@@ -135,13 +135,30 @@ def test_terms_of_a_pod_group_are_passed_on() -> None:
     async def test(cluster: OwnedCluster) -> None:
         cluster.add_node("n1", cpu="9")
         constraints = {"topology": [{"key": "rack"}]}
-        cluster.pod_group("g", 2, priority=7, disruptionMode="PodGroup", schedulingConstraints=constraints)
+        cluster.pod_group(
+            "g",
+            2,
+            priority=7,
+            priorityClassName="urgent",
+            disruptionMode="PodGroup",
+            schedulingConstraints=constraints,
+        )
         await pods(cluster, 2, priority=3)
         found = tags(cluster)
         assert json.loads(found["yunikorn.apache.org/gang-topology"]) == {"required": "rack"}
         assert found["yunikorn.apache.org/gang-disruption"] == "PodGroup"
         assert "PodGroup default/g" in found["yunikorn.apache.org/workload"]
         assert {one.priority for one in asks(cluster)} == {7}
+
+    run(test)
+
+
+def test_a_pod_group_without_a_class_leaves_the_priorities_of_its_pods() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="9")
+        cluster.pod_group("g", 2, priority=0)
+        await pods(cluster, 2, priority=3)
+        assert {one.priority for one in asks(cluster)} == {3}
 
     run(test)
 
