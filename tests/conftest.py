@@ -182,16 +182,18 @@ def can_build() -> None:
 
 
 @pytest.fixture(scope="session")
-def install_package(
+def install_packages(
     tmp_path_factory: pytest.TempPathFactory,
     run_python: Callable[..., subprocess.CompletedProcess[str]],
     can_build: None,
-) -> Callable[[Path], Path]:
-    """Return a function that installs a package with pip into a folder, and returns the folder."""
+) -> Callable[..., Path]:
+    """Return a function that installs packages with one call of pip into a folder, and returns the folder."""
 
-    def install(package: Path) -> Path:
-        source = tmp_path_factory.mktemp("source") / package.name
-        shutil.copytree(package, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    def install(*packages: Path) -> Path:
+        sources = tmp_path_factory.mktemp("sources")
+        leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
+        for package in packages:
+            shutil.copytree(package, sources / package.name, ignore=leave)
         target = tmp_path_factory.mktemp("installed")
         offline = [
             "--no-index",
@@ -200,7 +202,9 @@ def install_package(
             "--disable-pip-version-check",
             "--quiet",
         ]
-        done = run_python("-m", "pip", "install", *offline, "--target", str(target), str(source))
+        done = run_python(
+            "-m", "pip", "install", *offline, "--target", str(target), *map(str, sources.iterdir())
+        )
         assert done.returncode == 0, done.stderr
         return target
 

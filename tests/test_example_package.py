@@ -16,9 +16,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def installed(install_package: Callable[[Path], Path]) -> Path:
+def installed(install_packages: Callable[..., Path]) -> Path:
     """A folder into which pip installed the example."""
-    return install_package(EXAMPLE)
+    return install_packages(EXAMPLE)
 
 
 def test_plugin_is_listed_with_its_distribution_and_option(installed: Path, run_python: Run) -> None:
@@ -76,7 +76,7 @@ def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[st
     (folder / "queues.yaml").write_text(QUEUES.replace("POLICY", policy), "utf-8")
     (folder / "workload.yaml").write_text(WORKLOAD, "utf-8")
     command = ["simulate", "--config", "queues.yaml", "--workload", "workload.yaml", "--out", "out"]
-    done = run("-m", "yunikorn", *command, installed=installed, cwd=folder)
+    done = run("-m", "yunikorn", *command, "--no-plots", installed=installed, cwd=folder)
     assert done.returncode == 0, done.stderr
     decisions = map(json.loads, (folder / "out" / "decisions.jsonl").read_text("utf-8").splitlines())
     return [decision["application"] for decision in decisions if decision.get("event") == "allocation"]

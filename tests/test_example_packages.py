@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.child_processes import WITH_HYPOTHESIS
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PACKAGES = {
     "yunikorn-ageing": {("app-sort", "ageing")},
@@ -38,12 +40,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, install_package: Callable[[Path], Path]) -> Path:
+def installed(install_packages: Callable[..., Path]) -> Path:
     """One folder into which all packages were installed."""
-    together = tmp_path_factory.mktemp("together")
-    for name in PACKAGES:
-        shutil.copytree(install_package(EXAMPLES / name), together, dirs_exist_ok=True)
-    return together
+    return install_packages(*(EXAMPLES / name for name in PACKAGES))
 
 
 def test_packages_are_listed_with_their_distribution(installed: Path, run_python: Run) -> None:
@@ -65,6 +64,7 @@ def test_packages_pass_their_own_tests(installed: Path, run_python: Run, tmp_pat
         *("-m", "pytest", *SETTINGS, *plugin, "--rootdir", str(tmp_path), *tests),
         installed=installed,
         cwd=tmp_path,
+        PYTEST_ADDOPTS=WITH_HYPOTHESIS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout

@@ -68,7 +68,7 @@ def test_every_folder_of_a_rule_has_tests() -> None:
 
 def test_a_test_that_builds_a_package_is_marked(request: pytest.FixtureRequest) -> None:
     assert marked(request, "test_a", "can_build") == {"packages"}
-    assert marked(request, "test_a", "install_package") == {"packages"}
+    assert marked(request, "test_a", "install_packages") == {"packages"}
 
 
 def test_a_test_of_the_cluster_is_marked(request: pytest.FixtureRequest) -> None:

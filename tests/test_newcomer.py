@@ -19,6 +19,8 @@ from pathlib import Path
 import attrs
 import pytest
 
+from tests.child_processes import PYTEST_ENVIRONMENT
+
 CHECKOUT = Path(__file__).parent.parent
 OFFLINE = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -43,7 +45,8 @@ class Desk:
         done = subprocess.run(
             [str(self.environment / "bin" / program), *arguments],
             cwd=self.folder,
-            env=clean,
+            # Packages lent from here bring plugins of pytest that a newcomer does not have.
+            env={**clean, **PYTEST_ENVIRONMENT},
             capture_output=True,
             text=True,
             check=False,

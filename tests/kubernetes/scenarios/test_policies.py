@@ -47,9 +47,9 @@ def yunikorn_predicates() -> list[type[Predicate]]:
 
 
 def test_an_installed_policy_decides_as_the_config_map_says(
-    cluster: Cluster, tmp_path: Path, install_package: Callable[[Path], Path]
+    cluster: Cluster, tmp_path: Path, install_packages: Callable[..., Path]
 ) -> None:
-    package = install_package(EXAMPLES / "yunikorn-rack-spread")
+    package = install_packages(EXAMPLES / "yunikorn-rack-spread")
     with scheduling(cluster, tmp_path, installed=package) as running:
         running.make_nodes(*(node(name, labels={"rack": rack}) for name, rack in RACKS.items()))
         with running.queues(SPREAD):

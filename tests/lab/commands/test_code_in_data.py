@@ -116,10 +116,10 @@ TWICE = "generate: [{id: g, queue: root.a, count: 2, arrivals: {process: poisson
 @pytest.mark.parametrize(
     ("hook", "command", "written"),
     [
-        ("__init__", "simulate --config queues.yaml", "report.json"),
-        ("key", "simulate --config queues.yaml", "report.json"),
-        ("closed", "simulate --config queues.yaml", "report.json"),
-        ("key", "compare --config queues.yaml --config own.yaml --jobs 1", "compare.json"),
+        ("__init__", "simulate --no-plots --config queues.yaml", "report.json"),
+        ("key", "simulate --no-plots --config queues.yaml", "report.json"),
+        ("closed", "simulate --no-plots --config queues.yaml", "report.json"),
+        ("key", "compare --no-plots --config queues.yaml --config own.yaml --jobs 1", "compare.json"),
         ("key", "size --config queues.yaml --seeds 2 --target wait.max<9h --jobs 1", "size.json"),
     ],
 )

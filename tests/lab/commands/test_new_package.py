@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -11,15 +12,27 @@ from pathlib import Path
 
 import pytest
 
+from yunikorn.cli.main import main
 from yunikorn.framework.kinds import ALL_KINDS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run `yunikorn plugins ARGUMENTS` in a folder."""
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+        contextlib.redirect_stderr(io.StringIO()) as reported,
+    ):
+        status = main(["plugins", *arguments])
+    return subprocess.CompletedProcess(arguments, status, printed.getvalue(), reported.getvalue())
+
+
 @pytest.fixture
-def run(run_python: Run) -> Run:
-    """Run `yunikorn plugins ARGUMENTS` in a process of its own."""
-    return functools.partial(run_python, "-m", "yunikorn", "plugins")
+def run() -> Run:
+    """Return the function that runs `yunikorn plugins ARGUMENTS`."""
+    return call
 
 
 def names_of(folder: Path) -> list[str]:
@@ -28,11 +41,11 @@ def names_of(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory, run_python: Run) -> Path:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a new package of every kind."""
     folder = tmp_path_factory.mktemp("packages")
     for kind in ALL_KINDS:
-        done = run_python("-m", "yunikorn", "plugins", "new", kind.id, f"my-{kind.id}", cwd=folder)
+        done = call("new", kind.id, f"my-{kind.id}", cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
     return folder
 

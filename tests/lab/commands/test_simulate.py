@@ -122,7 +122,7 @@ def test_workload_can_be_held_compressed_and_run_on_fewer_nodes(call: Call) -> N
 
 def test_json_equals_files_and_is_independent_of_the_machine(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    status, out, err = call("--json", "--out", str(folder), workload=SCENARIO)
+    status, out, err = call("--json", "--no-plots", "--out", str(folder), workload=SCENARIO)
     assert status == 0
     assert (folder / "report.json").read_text("utf-8") == out
     assert "decisions per second" in err
@@ -280,7 +280,7 @@ def test_missing_configuration_is_reported(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_bad_configuration_leaves_the_files_of_an_earlier_run(call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    call("--out", str(folder), workload=SCENARIO)
+    call("--no-plots", "--out", str(folder), workload=SCENARIO)
     before = (folder / "decisions.jsonl").read_bytes()
     assert call("--out", str(folder), config="partitions: 5", workload=SCENARIO)[0] == 2
     assert before
@@ -300,7 +300,7 @@ def test_signals_end_cleanly_with_the_report_so_far(
 
     monkeypatch.setattr(FolderRecorder, "released", press)
     before = signal.getsignal(number)
-    status, out, err = call("--json", "--out", str(tmp_path / "out"), workload=SCENARIO)
+    status, out, err = call("--json", "--no-plots", "--out", str(tmp_path / "out"), workload=SCENARIO)
     report = report_of(out)
     assert (status, report["outcome"], report["tasks"]["ended"]) == (128 + number, "interrupted", 1)
     assert "interrupted: reporting what happened so far" in err
@@ -317,7 +317,7 @@ def test_sighup_stays_ignored_after_nohup(
     monkeypatch.setattr(FolderRecorder, "released", hang_up)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        assert call("--out", str(tmp_path / "out"), workload=SCENARIO)[0] == 0
+        assert call("--no-plots", "--out", str(tmp_path / "out"), workload=SCENARIO)[0] == 0
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -347,7 +347,7 @@ def test_copies_of_a_signal_are_one_signal(
             signal.raise_signal(number)
 
     monkeypatch.setattr(FolderRecorder, "allocated", hang_up)
-    status, out, _ = call("--json", "--out", str(tmp_path / "out"), workload=SCENARIO)
+    status, out, _ = call("--json", "--no-plots", "--out", str(tmp_path / "out"), workload=SCENARIO)
     assert (status, report_of(out)["outcome"]) == (128 + number, "interrupted")
 
 
