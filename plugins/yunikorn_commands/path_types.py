@@ -44,6 +44,22 @@ INPUT_OR_FOLDER = InputPath(dir_okay=True)
 """A file or a folder."""
 
 
+class ServiceFilePath(click.Path):
+    """Path of a file that a service opens now and again later, when a plugin may be in another folder."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the absolute path, with symbolic links, which may change; refuses an empty one."""
+        if not str(value).strip():
+            self.fail("expected a file, got an empty text", param, ctx)
+        return Path(str(super().convert(value, param, ctx))).absolute()
+
+
+SERVICE_FILE = ServiceFilePath()
+
+
 class OutPath(click.Path):
     """A path to write to; an empty text, as of an unset variable of a shell, is refused."""
 

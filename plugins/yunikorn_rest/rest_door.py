@@ -10,7 +10,6 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -19,6 +18,7 @@ from yunikorn import api
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn_commands.extras import MissingExtra, importing_extra
+from yunikorn_commands.path_types import SERVICE_FILE
 from yunikorn_rest.metrics.service_figures import WorkerFigures
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
 from yunikorn_service.measurements import Measurements
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics
     from yunikorn_rest.served_rest import Rest
     from yunikorn_service.service import Service
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class RestDoor(ServiceDoor):
@@ -91,13 +89,13 @@ class RestDoor(ServiceDoor):
             option("--rest-open", is_flag=True, help="Let other machines read REST without credentials."),
             option(
                 "--rest-credentials",
-                type=FILE,
+                type=SERVICE_FILE,
                 metavar="FILE",
                 help="Let the operators in FILE change things over REST (see `yunikorn token`).",
             ),
             option(
                 "--audit-log",
-                type=FILE,
+                type=SERVICE_FILE,
                 metavar="FILE",
                 help="Append changes over REST, and refused ones, to FILE as JSON lines.",
             ),

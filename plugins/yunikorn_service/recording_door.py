@@ -12,6 +12,7 @@ import click
 
 from yunikorn.api import Service, hookimpl
 from yunikorn_commands.extras import importing_extra
+from yunikorn_commands.path_types import SERVICE_FILE
 from yunikorn_service.option_values import parse_bytes
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from yunikorn_service.recording.recording_writer import RecordingWriter
 
 _log = logging.getLogger("yunikorn.service")
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class RecordingDoor(ServiceDoor):
@@ -37,7 +37,10 @@ class RecordingDoor(ServiceDoor):
         """Return the file and its size."""
         return (
             option(
-                "--record", type=FILE, metavar="FILE", help="Record incoming messages in FILE, for `replay`."
+                "--record",
+                type=SERVICE_FILE,
+                metavar="FILE",
+                help="Record incoming messages in FILE, for `replay`.",
             ),
             option(
                 "--record-size",

@@ -221,6 +221,27 @@ def test_doors_are_reloaded_one_reload_at_a_time_and_only_when_they_are_open(
     assert "AssertionError" not in done.stderr
 
 
+def test_files_stay_where_they_are_when_a_plugin_changes_the_working_directory(
+    tmp_path: Path, serve: Call
+) -> None:
+    body = """
+    async def end(self, service):
+        await service.core.call(lambda scheduler: None)
+        os.rename("run.jsonl", "run.1")
+        os.mkdir("elsewhere")
+        os.chdir("elsewhere")
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    async def reload(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+"""
+    door(tmp_path, body)
+    done = serve("--odd", "--record", "run.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run.jsonl").exists()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_failures_of_reload_and_of_probes_are_contained(tmp_path: Path, serve: Call) -> None:
     body = """
     async def end(self, service):

@@ -11,6 +11,7 @@ import click
 
 from yunikorn.cli.output import echo, results_only
 from yunikorn.errors import UsageError
+from yunikorn_commands.path_types import SERVICE_FILE
 from yunikorn_service.commands.door_options import ServiceCommand
 from yunikorn_service.descriptors import raise_descriptor_limit
 from yunikorn_service.log_levels import LEVELS
@@ -20,7 +21,6 @@ from yunikorn_service.service import ServiceOptions, serve
 from yunikorn_service.service_door import ServiceDoor
 from yunikorn_service.service_settings import Budget, Patience, ServerSettings, ServerTls
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
@@ -40,10 +40,10 @@ _OPTIONS = (
             "Count calls, time and refusals of plugins; log them at this interval, on SIGUSR1 and at the end."
         ),
     ),
-    click.option("--tls-cert", type=FILE, help="The server's certificate (PEM), with its chain."),
-    click.option("--tls-key", type=FILE, help="Its private key (PEM)."),
+    click.option("--tls-cert", type=SERVICE_FILE, help="The server's certificate (PEM), with its chain."),
+    click.option("--tls-key", type=SERVICE_FILE, help="Its private key (PEM)."),
     click.option(
-        "--tls-client-ca", type=FILE, help="Accept only clients with a certificate of this authority."
+        "--tls-client-ca", type=SERVICE_FILE, help="Accept only clients with a certificate of this authority."
     ),
     click.option("--insecure-bind", is_flag=True, help="Listen to other machines without TLS."),
     click.option(
