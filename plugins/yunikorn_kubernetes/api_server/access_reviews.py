@@ -15,6 +15,8 @@ from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 T = TypeVar("T")
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
+ROLES = "deploy/kubernetes/scheduler-access.yaml"
+"""File with the roles that the scheduler needs."""
 
 
 @attrs.frozen

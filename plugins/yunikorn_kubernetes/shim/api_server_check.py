@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, UNAUTHORIZED, refused_object
+from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, ROLES, UNAUTHORIZED, refused_object
 from yunikorn_kubernetes.api_server.api_resources import LEASES, ApiResource
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.shim.rights import ROLES, check_rights
+from yunikorn_kubernetes.shim.rights import check_rights
 
 _log = logging.getLogger("yunikorn.kubernetes")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.access_reviews import (
+    ROLES,
     Right,
     all_at_once,
     denied,
@@ -23,8 +24,6 @@ from yunikorn_kubernetes.api_server.api_resources import (
 )
 from yunikorn_kubernetes.api_server.calls import ApiServer
 
-ROLES = "deploy/kubernetes/scheduler-access.yaml"
-"""File with the roles that the scheduler needs."""
 NEEDED = (
     Right(PODS, "create", "binding"),
     Right(PODS, "create"),

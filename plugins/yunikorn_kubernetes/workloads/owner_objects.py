@@ -34,6 +34,11 @@ ReadObject = Callable[[OwnerReference, str, str], Awaitable[Json | None]]
 class NoOwner(Exception):
     """The owner of a pod cannot be known; the text is the reason."""
 
+    def __init__(self, reason: str, *, is_refused: bool = False) -> None:
+        super().__init__(reason)
+        self.is_refused = is_refused
+        """True if the API server refuses to show an object."""
+
 
 @attrs.frozen
 class FoundOwner:
@@ -80,7 +85,7 @@ async def find_owner(
         except ApiError as error:
             if error.is_temporary:
                 raise
-            raise NoOwner(f"{named} cannot be read: {error}") from error
+            raise NoOwner(f"{named} cannot be read: {error}", is_refused=True) from error
         meta = msgspec.convert((found or {}).get("metadata", {}), ObjectMeta)
         if found is None or meta.uid != reference.uid:
             raise NoOwner(f"{named} is gone")

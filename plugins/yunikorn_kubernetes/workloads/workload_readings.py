@@ -11,6 +11,7 @@ import attrs
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.api_server.access_reviews import ROLES
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import Namespace, ObjectMeta, Pod
 from yunikorn_kubernetes.translation.pod_applications import (
@@ -96,6 +97,8 @@ class WorkloadReadings:
         self._namespaces, self.groups, self._bypasses = namespaces, groups, bypasses
         self._known: dict[Key, WorkloadReading] = {}
         self._reading = BackgroundTasks(_log)
+        self._refused: set[str] = set()
+        """Kinds of which the API server has refused to show an object."""
         self._done: dict[Key, list[Callable[[], object]]] = {}
         """Functions to call when a reading under way ends, by key."""
 
@@ -186,6 +189,9 @@ class WorkloadReadings:
                 return WorkloadReading(label, reason="Kueue admits it")
             found = reader.gang(owner.content, pod)
         except NoOwner as error:
+            if error.is_refused and reader.kind not in self._refused:
+                self._refused.add(reader.kind)
+                _log.warning("pods of each %s start by themselves: %s; see %s", reader.kind, error, ROLES)
             # The sizes of an owner that is deleted before its pods are those that were read last.
             return before if before is not None else WorkloadReading(label, reason=str(error))
         except ApiError:

@@ -206,3 +206,31 @@ def test_queues_and_kinds_can_be_left_out_by_settings(cluster: Cluster, tmp_path
         pods = scheduled.wait_pods(lambda pods: len(pods) == 6)
         waiting = next(name for name in pods if name.startswith("train"))
         assert scheduled.pending(waiting, "no room").startswith("gang of 3 pods")
+
+
+def test_pods_wait_for_a_pod_group_and_for_its_number(scheduled: Scheduled) -> None:
+    place = place_for(scheduled, "all")
+    scheduled.make_nodes(node("only", cpu="9"))
+    ring = {"podGroupName": "ring"}
+    for number in range(2):
+        scheduled.create(pod(f"ring-{number}", place, application="", schedulingGroup=ring))
+    scheduled.pending("ring-0", f"its PodGroup {place}/ring does not exist", place)
+    scheduled.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": "ring", "namespace": place},
+            "spec": {
+                "schedulingPolicy": {"gang": {"minCount": 3}},
+                "schedulingConstraints": {"topology": [{"key": "rack"}]},
+            },
+        }
+    )
+    scheduled.pending("ring-0", "2 of 3 pods exist", place)
+    assert "2 of 3 pods exist" in group_condition(scheduled, place, "False")["message"]
+    scheduled.create(pod("ring-2", place, application="", schedulingGroup=ring, nodeSelector={"rack": "a"}))
+    # No node has the label yet.
+    scheduled.pending("ring-2", "gang of 3 pods", place)
+    scheduled.make_nodes(node("there", cpu="9", labels={"rack": "a"}))
+    scheduled.running(3, place)
+    group_condition(scheduled, place, "True")
