@@ -124,7 +124,7 @@ MAY_IMPORT = {
     "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,
     "yunikorn_lab.simulation": INTERFACE | {"yunikorn_commands"},
-    "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab.simulation"},
+    "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab", "yunikorn_lab.simulation"},
     "yunikorn_lab.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
     | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},

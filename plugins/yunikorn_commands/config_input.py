@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
-from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
-from yunikorn.config.load import Outcome
+from yunikorn.config.load import ConfigCheck, Outcome
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.config_source import LocatedText, read_source
@@ -50,16 +50,16 @@ class ConfigInput:
         """Return the text of the file, or that in its ConfigMaps; raises `ConfigError`."""
         return read_source(decode(self.data))
 
-    def check(self, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+    def check(self, registry: Registry, checks: Iterable[ConfigCheck] = ()) -> Outcome:
         """Return the result of checking the configuration, with places in this file.
 
-        With `capacities` the queues are also compared with the nodes of a cluster.
+        `checks` add warnings and hints to a configuration without problems.
         """
         try:
             source = self.source()
         except ConfigError as error:
             return Outcome(None, error.problems)
-        return source.check(registry, capacities)
+        return source.check(registry, checks)
 
 
 def read_config(path: Path, registry: Registry) -> str:

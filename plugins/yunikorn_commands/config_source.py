@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 import attrs
 
-from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import Listing, Mapping, Scalar, YamlNode, compose_all, quote
-from yunikorn.config.load import Outcome, check_config
+from yunikorn.config.load import ConfigCheck, Outcome, check_config
 from yunikorn.errors import ConfigError, Problem
 from yunikorn.framework.registry import Registry
 from yunikorn.text import listed, suggest
@@ -56,12 +55,12 @@ class LocatedText:
         place = self._place
         return tuple(problems) if place is None else tuple(place.locate(problem) for problem in problems)
 
-    def check(self, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+    def check(self, registry: Registry, checks: Iterable[ConfigCheck] = ()) -> Outcome:
         """Return the result of checking the text, with places in the file.
 
-        With `capacities` the queues are also compared with the nodes of a cluster.
+        `checks` add warnings and hints to a configuration without problems.
         """
-        outcome = check_config(self.text, registry, capacities)
+        outcome = check_config(self.text, registry, checks)
         return attrs.evolve(
             outcome,
             problems=self.located(outcome.problems),

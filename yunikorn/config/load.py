@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from yunikorn.config.cluster_check import Capacities, check_cluster
 from yunikorn.config.document import Mapping, YamlNode, compose, decode, second_document, show
 from yunikorn.config.keys import Draft
 from yunikorn.config.partition_configs import PartitionDraft, check_hierarchy, read_partition
@@ -34,6 +33,9 @@ partitions:
         submitacl: '*'
 """
 """Configuration of a resource manager that registers without any."""
+
+ConfigCheck = Callable[[Sequence[PartitionDraft], Findings], None]
+"""Check that adds warnings and hints about the partitions of a configuration without problems."""
 
 _CHECKSUM = re.compile("checksum: .{0,64}")
 
@@ -67,12 +69,12 @@ class Outcome:
 def check_config(
     text: str | bytes,
     registry: Registry,
-    capacities: Capacities | None = None,
+    checks: Iterable[ConfigCheck] = (),
     pace: Callable[[], None] | None = None,
 ) -> Outcome:
     """Read a configuration. Invalid input never raises; all problems are in the outcome.
 
-    With `capacities` the queues are also compared with the nodes of a cluster. `pace` is called all the time
+    `checks` add warnings and hints to a configuration without problems. `pace` is called all the time
     during the work: it may pause the work, or end it by an error.
     """
     findings = Findings(pace)
@@ -87,7 +89,7 @@ def check_config(
             text = f"expected a mapping with the key 'partitions', got {show(node)}"
             findings.problem(Spot("", node), text)
         else:
-            config = _read(YamlTable("", node, findings), whole, registry, capacities)
+            config = _read(YamlTable("", node, findings), whole, registry, checks)
     except ConfigError as error:
         return Outcome(None, error.problems)
     return Outcome(
@@ -137,7 +139,7 @@ class SchedulerDraft(Draft[SchedulerConfig]):
 
 
 def _read(
-    table: YamlTable, text: str, registry: Registry, capacities: Capacities | None
+    table: YamlTable, text: str, registry: Registry, checks: Iterable[ConfigCheck]
 ) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)
@@ -153,10 +155,10 @@ def _read(
     check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
     events = table.table("events", TOP.names_inside("events"))
     draft.sinks = read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
-    if capacities is not None:
-        check_cluster(draft.partitions, capacities, findings)
     if findings.problems:
         return None
+    for check in checks:
+        check(draft.partitions, findings)
     return attrs.evolve(draft.build(), loaded=named, checksum=checksum_of(text), text=text)
 
 

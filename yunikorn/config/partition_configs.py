@@ -7,7 +7,6 @@ from itertools import islice
 import attrs
 
 from yunikorn.config.keys import Draft
-from yunikorn.config.lint import check_effects
 from yunikorn.config.node_order_reader import read_node_sort, read_node_sorts
 from yunikorn.config.plugin_refs import (
     REQUIRED,
@@ -84,7 +83,6 @@ def read_partition(table: YamlTable, plugins: PluginCheck) -> PartitionDraft:
     check_applications(draft.root, findings)
     check_limits(draft.root, findings)
     check_paths(draft.placement_rules, draft.root, findings)
-    check_effects(draft.placement_rules, draft.root, findings)
     QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.load import check_config
 from yunikorn.errors import Problem, printable
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.input_source import LINES_SHOWN, describe
+from yunikorn_lab.cluster_check import Capacities, check_cluster
 from yunikorn_lab.simulation.cluster_size import largest_capacities
 from yunikorn_lab.simulation.workload import Workload
 
@@ -35,7 +36,8 @@ def _findings(text: str, registry: Registry, capacities: Capacities) -> Iterator
 
     Lines are left out: the text may be part of a ConfigMap, or changed by `--set`.
     """
-    alone, compared = check_config(text, registry), check_config(text, registry, capacities)
+    alone = check_config(text, registry)
+    compared = check_config(text, registry, [partial(check_cluster, capacities)])
     known = set(alone.warnings)
     for one in (*compared.warnings, *compared.hints):
         if one not in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.input_files import UnreadableInput, hold
 from yunikorn_commands.load_plugins import code_of_data, load_plugins_option
 from yunikorn_commands.path_types import INPUT
+from yunikorn_lab.cluster_check import check_cluster
 from yunikorn_lab.commands.check_formats import FORMATS, JSON, TEXT, Checked, print_checked
+from yunikorn_lab.config_effects import check_effects
 
 if TYPE_CHECKING:
+    from yunikorn.config.load import ConfigCheck
     from yunikorn.resources import Tally
 
 INVALID = 1
@@ -71,9 +75,9 @@ def command(
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} contradict each other: give one of them")
     registry = load_registry()
-    capacities = None
+    checks: list[ConfigCheck] = [check_effects]
     if nodes is not None:
-        capacities = _capacities(nodes)
+        checks.append(partial(check_cluster, _capacities(nodes)))
     checked: list[Checked] = []
     status = 0
     for file in files:
@@ -83,7 +87,7 @@ def command(
             echo(f"Error: {error}", err=True)
             status = UNUSABLE
             continue
-        outcome = given.check(registry.permitting(code_of_data(file, load_plugins)), capacities)
+        outcome = given.check(registry.permitting(code_of_data(file, load_plugins)), checks)
         if strict:
             outcome = outcome.strictly()
         checked.append(Checked(given.file, given.name, outcome))

@@ -24,6 +24,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
+from yunikorn_lab.config_effects import check_effects
 from yunikorn_lab.reporting.queue_paths import is_queue_path, numbered_path
 
 FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")
@@ -126,7 +127,7 @@ def check_change(text: str, settings: Sequence[VariantSetting], registry: Regist
     Warnings about a changed value count as errors, because the value would be ignored. An error is attributed
     to the setting of its path, or to all settings together if none matches.
     """
-    outcome = check_config(text, registry)
+    outcome = check_config(text, registry, [check_effects])
     found = [*outcome.problems]
     paths = tuple(setting.path for setting in settings)
     found += [one for one in outcome.warnings if one.path and one.path.startswith(paths)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from yunikorn.config.acl import ROOT
+from yunikorn.config.partition_configs import PartitionDraft
 from yunikorn.config.queue_configs import QueueDraft
 from yunikorn.config.rule_configs import FIXED, RuleDraft, is_complete
 from yunikorn.config.yaml_reading import Findings
@@ -16,13 +17,13 @@ FALLBACK = f"{ROOT}.default"
 """Queue in which the recovery rule places applications, whatever the rules are."""
 
 
-def check_effects(rules: list[RuleDraft], root: QueueDraft, findings: Findings) -> None:
-    """Warn about rules, queues and limits without effect; only for partitions without problems."""
-    if findings.problems:
-        return
-    used = _check_rules(rules, root, findings)
-    _check_queues(rules[:used], rules[used:], root, findings)
-    _check_limits(root, {}, findings)
+def check_effects(partitions: Iterable[PartitionDraft], findings: Findings) -> None:
+    """Warn about rules, queues and limits without effect, in a configuration without problems."""
+    for partition in partitions:
+        rules, root = partition.placement_rules, partition.root
+        used = _check_rules(rules, root, findings)
+        _check_queues(rules[:used], rules[used:], root, findings)
+        _check_limits(root, {}, findings)
 
 
 # -- rules and queues -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import yaml
 
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
+from yunikorn_lab.config_effects import check_effects
 
 OPEN = {"name": "root", "submitacl": "*"}
 FIXED = {"name": "fixed", "value": "root.a.b"}
@@ -21,7 +22,7 @@ def warnings(
     """Return the paths and texts of the warnings, each of which has a place."""
     top = {**(root or OPEN), "queues": queues}
     text = yaml.safe_dump({"partitions": [{"name": "default", "placementrules": rules, "queues": [top]}]})
-    outcome = check_config(text, registry)
+    outcome = check_config(text, registry, [check_effects])
     assert outcome.valid, outcome.problems
     assert all(one.line and one.column for one in outcome.warnings)
     return [(one.path, one.message) for one in outcome.warnings]

@@ -18,10 +18,8 @@ Capacities = Mapping[str, Mapping[str, int]]
 """Capacity of all nodes together, by partition. A resource type that is missing there is on no node."""
 
 
-def check_cluster(partitions: Iterable[PartitionDraft], capacities: Capacities, findings: Findings) -> None:
-    """Compare all queues with the nodes of their partition; only for configurations without problems."""
-    if findings.problems:
-        return
+def check_cluster(capacities: Capacities, partitions: Iterable[PartitionDraft], findings: Findings) -> None:
+    """Compare all queues with the nodes of their partition, in a configuration without problems."""
     for partition in partitions:
         capacity = capacities.get(partition.name)
         if capacity is None:
