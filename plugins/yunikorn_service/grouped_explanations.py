@@ -8,24 +8,29 @@ nodes may be slightly older than the rest.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Collection, Generator, Hashable, Iterator
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from yunikorn.explain.explanations import Reason, answers, likeness_of
-from yunikorn.explain.node_fit import SCAN, NodeScan, scan_for_gang, scan_in_slices
+from yunikorn.explain.node_fit import SCAN, FitSummary, NodeFit, NodeScan, evaluate, is_open
 from yunikorn.explain.request_position import QueuePosition, in_order, orders_requests
 from yunikorn.scheduling.admission.questions import with_next_question
+from yunikorn.scheduling.atomic_gangs import take_replicas
 
 if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
-    from yunikorn.resources import Resource
+    from yunikorn.model.gang import Members
+    from yunikorn.model.node import Node
+    from yunikorn.resources import Resource, Tally
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.predicate_chain import PredicateChain
 
 T = TypeVar("T")
 Slices = Generator[None, None, T]
@@ -36,6 +41,8 @@ STEP = 100
 """Number of requests that are listed without a pause."""
 MEMBERS = 8
 """Number of members of a queue that are ordered without a pause."""
+SCANNED = 25
+"""Number of nodes that are evaluated without a pause."""
 
 
 @attrs.define
@@ -234,10 +241,10 @@ def _scan(at: PartitionScheduler, ask: Ask) -> Slices[NodeScan]:
         if gang is None:
             return SCAN
         at.partition.gangs.formation.choose_members(gang)
-        return (yield from scan_for_gang(list(gang.members), nodes.values(), predicates))
+        return (yield from _scan_for_gang(list(gang.members), nodes.values(), predicates))
     if ask.ask_class.required:
         return SCAN
-    return (yield from scan_in_slices(ask, nodes.values(), predicates))
+    return (yield from _scan_nodes(ask, nodes.values(), predicates))
 
 
 def _explained(
@@ -292,3 +299,70 @@ def _held(at: PartitionScheduler, one: Allocation) -> RequestGroup:
         "permit", summary, f"placed, {with_next_question(hold, at.partition.clock.now())}", hold.policy
     )
     return RequestGroup(one.resource, one.priority, one.task_group, (reason,), placed=True)
+
+
+# -- nodes -------------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class FinishedScan(NodeScan):
+    """Evaluation of the nodes that was made before, with pauses."""
+
+    found: FitSummary | None = None
+    best: NodeFit | None = None
+    fitting: int = 0
+
+    def summary(self, ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
+        """Return what was found."""
+        return self.found
+
+    def closest(self, ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> NodeFit | None:
+        """Return what was found."""
+        return self.best
+
+    def room(self, members: Members, nodes: Collection[Node], predicates: PredicateChain) -> int:
+        """Return what was found."""
+        return self.fitting
+
+
+def _scan_nodes(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Slices[FinishedScan]:
+    """Evaluate nodes for a request, with pauses; stop at the first one that accepts the request."""
+    found = FinishedScan(FitSummary())
+    for part in _node_parts(nodes):
+        with predicates.expecting(ask, partial(iter, part)):
+            for node in part:
+                fit = evaluate(ask, node)
+                fit.refusal = predicates.evaluate(ask, node)
+                if fit.takes_it:
+                    return FinishedScan(None, fit)
+                if found.found is not None:
+                    found.found.add(fit)
+                if found.best is None or fit.distance < found.best.distance:
+                    found.best = fit
+        yield
+    return found
+
+
+def _scan_for_gang(
+    members: Members, nodes: Collection[Node], predicates: PredicateChain
+) -> Slices[FinishedScan]:
+    """Count how many members of a gang fit at once, with pauses."""
+    rooms: dict[Node, Tally] = {}
+    placed = 0
+    for ask, count in members:
+        left = count
+        for part in _node_parts(nodes):
+            with predicates.expecting(ask, partial(iter, part)):
+                for node in part:
+                    if left and is_open(ask, node, predicates):
+                        left -= take_replicas(rooms.setdefault(node, dict(node.available)), ask, left)
+            yield
+            if not left:
+                break
+        placed += count - left
+    return FinishedScan(fitting=placed)
+
+
+def _node_parts(nodes: Collection[Node]) -> Iterator[list[Node]]:
+    everything = list(nodes)
+    return (everything[start : start + SCANNED] for start in range(0, len(everything), SCANNED))

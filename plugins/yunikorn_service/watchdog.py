@@ -24,10 +24,10 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from yunikorn.errors import CONTAINED
-from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
+from yunikorn_service.core_activity import CoreActivity, activity_of
 from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.service_settings import Budget
 
@@ -68,7 +68,7 @@ class Watchdog:
 
     def _doing(self) -> object:
         try:
-            return self._core.core_activity() or "none: its thread has ended"
+            return activity_of(self._core) or "none: its thread has ended"
         except CONTAINED as error:
             return f"unknown: {type(error).__name__}: {error}"
 
@@ -118,7 +118,7 @@ class Budgets:
 
     def poll(self, now: float) -> None:
         """Sample the core at `now` (seconds, any clock), and report calls and shares beyond the budget."""
-        doing = self._core.core_activity() if self._core.at_work else None
+        doing = activity_of(self._core) if self._core.at_work else None
         if doing is None or not doing.plugin:
             self._call = None
         else:

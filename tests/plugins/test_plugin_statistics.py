@@ -31,6 +31,7 @@ from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
+from yunikorn_service.core_activity import core_activity
 from yunikorn_service.method_meters import FIRST, MethodUse
 from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.watchdog import log_statistics
@@ -316,7 +317,7 @@ def test_hanging_plugin_is_named_with_statistics(registry: Registry, statistics:
 
     class Seen(list[object]):
         def append(self, one: object) -> None:
-            found.append(scheduler.core_activity(threading.get_ident()))
+            found.append(core_activity(threading.get_ident(), scheduler.origin_of))
 
     ByShape.seen = Seen()
     try:

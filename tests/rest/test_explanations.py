@@ -15,9 +15,8 @@ from tests.rest.kit import Rest
 from tests.whole_readings import read_at_once
 from yunikorn.api import AdmissionPolicy, Application, AppSortPolicy, Ask, Predicate, SubmitPolicy, Wait
 from yunikorn.clock import SECOND
-from yunikorn.explain.node_fit import SCANNED
 from yunikorn_rest.commands.explanation_text import explanation_lines
-from yunikorn_service.grouped_explanations import KEYS, explain_in_groups, explained_in_slices
+from yunikorn_service.grouped_explanations import KEYS, SCANNED, explain_in_groups, explained_in_slices
 
 _ = pytest.fixture(autouse=True)(clear)
 PATH = "partition/default/application/app/explain"

@@ -10,8 +10,8 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.shim_plugins.shim import Asked, AskedAtOnce
 from yunikorn import api
-from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import PredicatesArgs
+from yunikorn_service.core_activity import CoreActivity, core_activity
 
 LONG = 30.0
 
@@ -41,7 +41,7 @@ def look(rm: RM, trap: Trap, operation: Callable[[], object]) -> CoreActivity | 
     try:
         assert trap.caught.wait(LONG)
         assert thread.ident is not None
-        return rm.scheduler.core_activity(thread.ident)
+        return core_activity(thread.ident, rm.scheduler.origin_of)
     finally:
         trap.open.set()
         thread.join(LONG)
@@ -123,4 +123,4 @@ def test_hanging_scheduler_is_reported(trap: Trap) -> None:
 
 
 def test_missing_thread_is_reported() -> None:
-    assert RM(configuration()).scheduler.core_activity(-1) is None
+    assert core_activity(-1, RM(configuration()).scheduler.origin_of) is None

@@ -6,19 +6,11 @@ Used by explanations only. Answers of predicates are neither cached nor reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.scheduling.atomic_gangs import take_replicas
-
-T = TypeVar("T")
-Slices = Generator[None, None, T]
-
-SCANNED = 25
-"""Number of nodes that are evaluated without a pause."""
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -188,13 +180,14 @@ def count_fitting(members: Members, nodes: Iterable[Node], predicates: Predicate
         left = count
         with predicates.expecting(ask, lambda: iter([node for node, _ in rooms])):
             for node, room in rooms:
-                if left and _is_open(ask, node, predicates):
+                if left and is_open(ask, node, predicates):
                     left -= take_replicas(room, ask, left)
         placed += count - left
     return placed
 
 
-def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
+def is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
+    """Return True if a node has room for a request, and no predicate refuses."""
     if ask.ask_class.required not in ("", node.id):
         return False
     fit = evaluate(ask, node)
@@ -219,67 +212,3 @@ class NodeScan:
 
 SCAN = NodeScan()
 """Scan at once."""
-
-
-@attrs.define
-class FinishedScan(NodeScan):
-    """Evaluation of the nodes that was made before, with pauses."""
-
-    found: FitSummary | None = None
-    best: NodeFit | None = None
-    fitting: int = 0
-
-    def summary(self, ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
-        """Return what was found."""
-        return self.found
-
-    def closest(self, ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> NodeFit | None:
-        """Return what was found."""
-        return self.best
-
-    def room(self, members: Members, nodes: Collection[Node], predicates: PredicateChain) -> int:
-        """Return what was found."""
-        return self.fitting
-
-
-def scan_in_slices(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> Slices[FinishedScan]:
-    """Evaluate nodes for a request, with pauses; stop at the first one that accepts the request."""
-    found = FinishedScan(FitSummary())
-    for part in _parts(nodes):
-        with predicates.expecting(ask, partial(iter, part)):
-            for node in part:
-                fit = evaluate(ask, node)
-                fit.refusal = predicates.evaluate(ask, node)
-                if fit.takes_it:
-                    return FinishedScan(None, fit)
-                if found.found is not None:
-                    found.found.add(fit)
-                if found.best is None or fit.distance < found.best.distance:
-                    found.best = fit
-        yield
-    return found
-
-
-def scan_for_gang(
-    members: Members, nodes: Collection[Node], predicates: PredicateChain
-) -> Slices[FinishedScan]:
-    """Count how many members of a gang fit at once, with pauses."""
-    rooms: dict[Node, Tally] = {}
-    placed = 0
-    for ask, count in members:
-        left = count
-        for part in _parts(nodes):
-            with predicates.expecting(ask, partial(iter, part)):
-                for node in part:
-                    if left and _is_open(ask, node, predicates):
-                        left -= take_replicas(rooms.setdefault(node, dict(node.available)), ask, left)
-            yield
-            if not left:
-                break
-        placed += count - left
-    return FinishedScan(fitting=placed)
-
-
-def _parts(nodes: Collection[Node]) -> Generator[list[Node], None, None]:
-    everything = list(nodes)
-    return (everything[start : start + SCANNED] for start in range(0, len(everything), SCANNED))

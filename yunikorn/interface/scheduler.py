@@ -27,7 +27,6 @@ from yunikorn.interface.administration import application_named, partition_named
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.commands import Answer, Command
 from yunikorn.interface.configurations import Configurations
-from yunikorn.interface.core_activity import CoreActivity, core_activity, origin_of
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -441,12 +440,16 @@ class Scheduler:
             for ask, count, reason in first_reasons(at):
                 yield ask.app.id, count, reason
 
-    def core_activity(self, thread_id: int) -> CoreActivity | None:
-        """Return the current activity of a thread in which this scheduler works, or None for no such thread.
+    def origin_of(self, cls: type[object]) -> str:
+        """Return the origin of a plugin's class, or its name if no resource manager has the plugin.
 
         Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/archive/0045`).
         """
-        return core_activity(thread_id, lambda cls: origin_of(cls, list(self._sessions.by_rm.values())))
+        for session in list(self._sessions.by_rm.values()):
+            for offer in session.enabled.offers():
+                if offer.cls in (cls, cls.__base__):  # statistics derive a class of their own
+                    return offer.origin
+        return f"{cls.__module__}.{cls.__qualname__}"
 
     # -- looking in ---------------------------------------------------------------------------------
 

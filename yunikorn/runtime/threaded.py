@@ -31,7 +31,6 @@ from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.commands import Close, RegisterResourceManager, Stop, TakePolicyAnswer, Update
-from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -155,10 +154,14 @@ class ThreadedScheduler:
         """Failures of plugins; read them in the core's thread, or after its end."""
         return self._scheduler.failures
 
-    def core_activity(self) -> CoreActivity | None:
-        """Return the current activity of the core's thread for a watchdog, or None if it does not run."""
-        ident = self._thread.ident
-        return None if ident is None else self._scheduler.core_activity(ident)
+    @property
+    def thread_id(self) -> int | None:
+        """Identifier of the core's thread for a watchdog; None before its start."""
+        return self._thread.ident
+
+    def origin_of(self, cls: type[object]) -> str:
+        """Return the origin of a plugin's class; may be called in any thread."""
+        return self._scheduler.origin_of(cls)
 
     def __enter__(self) -> ThreadedScheduler:
         self.start()

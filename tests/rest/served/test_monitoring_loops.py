@@ -13,10 +13,10 @@ from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
-from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
+from yunikorn_service.core_activity import core_activity
 from yunikorn_service.service_settings import Budget
 from yunikorn_service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
@@ -110,12 +110,12 @@ def test_health_loop_survives_checks_and_reports_that_raise(
 def test_a_hang_is_reported_although_its_cause_cannot_be_named(
     core: ThreadedScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail() -> None:
+    def fail(_: object) -> None:
         raise Broken("no name")
 
     dog = Watchdog(core, 10.0)
     core.at_work = True
-    monkeypatch.setattr(core, "core_activity", fail)
+    monkeypatch.setattr("yunikorn_service.watchdog.activity_of", fail)
     assert not dog.poll(0.0)
     assert dog.poll(10.0)
     assert "the core has made no progress for 10 s" in caplog.text

@@ -10,17 +10,14 @@ adapter identifies the running one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import attrs
 
 from yunikorn.api import Plugin
 from yunikorn.interface.callback import CallbackAdapter
-
-if TYPE_CHECKING:
-    from yunikorn.interface.session import Session
 
 OURSELVES = "the scheduler itself"
 
@@ -45,13 +42,20 @@ class CoreActivity:
         return f"{self.actor}{doing} ({self.place})"
 
 
-def origin_of(cls: type[object], sessions: Iterable[Session]) -> str:
-    """Return the origin of a plugin's class among the plugins of these sessions."""
-    for session in sessions:
-        for offer in session.enabled.offers():
-            if offer.cls in (cls, cls.__base__):  # statistics derive a class of their own
-                return offer.origin
-    return f"{cls.__module__}.{cls.__qualname__}"
+class AtWork(Protocol):
+    """A core in a thread of its own."""
+
+    @property
+    def thread_id(self) -> int | None:
+        """Identifier of the thread; None before its start."""
+
+    def origin_of(self, cls: type[object]) -> str:
+        """Return the origin of a plugin's class."""
+
+
+def activity_of(core: AtWork) -> CoreActivity | None:
+    """Return the current activity of the thread of a core; None if it does not run."""
+    return None if core.thread_id is None else core_activity(core.thread_id, core.origin_of)
 
 
 def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> CoreActivity | None:
