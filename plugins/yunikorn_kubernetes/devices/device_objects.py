@@ -66,18 +66,18 @@ class AttributeNames:
 
 
 class CapacityPolicy(NamedTuple):
-    """Amounts of a capacity that a claim can consume; all in billionths."""
+    """Amounts of a capacity that a claim can consume."""
 
-    default: int | None = None
-    valid_values: tuple[int, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-    step: int | None = None
+    default: ExactQuantity | None = None
+    valid_values: tuple[ExactQuantity, ...] = ()
+    minimum: ExactQuantity | None = None
+    maximum: ExactQuantity | None = None
+    step: ExactQuantity | None = None
     has_range: bool = False
 
 
 class DeviceCapacity(NamedTuple):
-    """An amount of a device, in billionths, which is consumed where the device is shared."""
+    """An amount of a device, which is consumed where the device is shared."""
 
     value: ExactQuantity
     policy: CapacityPolicy | None = None

@@ -262,22 +262,15 @@ def _capacity(name: str, table: Json) -> DeviceCapacity:
 
 def _policy(table: Json, what: str) -> CapacityPolicy:
     bounds = table_of(table.get("validRange"), f"{what}: validRange")
-    default, minimum, maximum, step = (
-        None if found is None else found.nanos
-        for found in (
-            quantity_of(table, "default", f"{what}: default"),
-            quantity_of(bounds, "min", f"{what}: min"),
-            quantity_of(bounds, "max", f"{what}: max"),
-            quantity_of(bounds, "step", f"{what}: step"),
-        )
-    )
-    if step is not None and (step <= 0 or minimum is None):
+    minimum, maximum, step = (quantity_of(bounds, key, f"{what}: {key}") for key in ("min", "max", "step"))
+    if step is not None and (step.nanos <= 0 or minimum is None):
         raise UnreadableText(f"{what}: a step needs to be positive, and to have a min")
     valid = tuple(
-        needed_quantity({"value": one}, "value", f"{what}: a valid value").nanos
+        needed_quantity({"value": one}, "value", f"{what}: a valid value")
         for one in entries_of(table.get("validValues"), f"{what}: validValues")
     )
-    return CapacityPolicy(default, valid, minimum, maximum, step, bool(bounds))
+    default = quantity_of(table, "default", f"{what}: default")
+    return CapacityPolicy(default, valid, minimum, maximum, step, table.get("validRange") is not None)
 
 
 def _counters(table: Json, what: str) -> Iterator[tuple[str, int]]:

@@ -148,6 +148,7 @@ BOMBS["lists"] = f"cel.bind(a, [1, 2], {BOMBS['lists']}size(x) > 0{')' * 24}"
 BOMBS["texts"] = f"cel.bind(a, '{'a' * 100}', {BOMBS['texts']}size(g) > 0{')' * 7}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", BOMBS.values(), ids=BOMBS)
 def test_costs_are_limited_whatever_operators_are_around(expression: str) -> None:
     with pytest.raises(SelectorError, match=r"more than \d+"):

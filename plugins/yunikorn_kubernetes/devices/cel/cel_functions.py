@@ -1,7 +1,7 @@
 """Functions of selectors: their types, what they do, and what they cost.
 
 Selectors in Kubernetes may call more functions (of URLs, addresses, dates, formats). Here they are refused
-when an expression is compiled, see docs/decisions/0212-own-evaluator-of-selectors.md.
+when an expression is compiled, see docs/decisions/0212-selectors-and-devices.md.
 """
 
 from __future__ import annotations
