@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.core.kit import RM, configuration
+from tests.core.kit import RM, configuration, queue
 from tests.kubernetes.predicates.drawn import Draw, Obj, ask_of, host_of
 from tests.kubernetes.predicates.pods import pod_tags
 from tests.kubernetes.preferences.test_against_scoring_plugins import Wanted
+from tests.service.recording.collecting_listener import CollectingListener
+from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 from yunikorn_kubernetes.preferences.pod_preferences import PodPreferences
 from yunikorn_kubernetes.translation.compact_json import compact_json
+from yunikorn_lab.simulation.recorder import Recorder
+from yunikorn_lab.simulation.run import simulate
+from yunikorn_lab.simulation.scenario_reader import read_scenario
+from yunikorn_service.recording.recording_reader import read_recording
+from yunikorn_service.recording.recording_scheduler import RecordingScheduler
+from yunikorn_service.recording.recording_writer import RecordingWriter
+from yunikorn_service.recording.replayer import Replay
 from yunikorn_testing import AskSample, NodeSample, NodeSortPolicyContract, allocation, ask
 
 PREDICATES = ["node-unschedulable", "taint-toleration", "node-affinity"]
@@ -31,9 +43,10 @@ ZONE = "topology.kubernetes.io/zone"
 class PreferringCluster:
     """A scheduler with the policy, and what runs in it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, scheduler: Scheduler | None = None, order: Any = None) -> None:
         self.draw = Draw(seed)
-        self.rm: Any = RM(configuration(predicates=PREDICATES, nodesortpolicy=ALONE))
+        config = configuration(predicates=PREDICATES, nodesortpolicy=order or ALONE)
+        self.rm: Any = RM(config, scheduler=scheduler)
         self.rm.app()
         self.hosts: dict[str, NodeSample] = {}
         self.waiting: dict[str, AskSample] = {}
@@ -108,25 +121,87 @@ class PreferringCluster:
         self.hosts[name] = self.drawn_host(name)
         self.rm.change_node(name, attributes=dict(self.hosts[name].attributes))
 
+    def step(self) -> None:
+        """Make one random change."""
+        step = self.draw.random.random()
+        if step < 0.6:
+            self.submit()
+        elif step < 0.85:
+            self.end()
+        elif step < 0.92:
+            self.start_foreign()
+        else:
+            self.relabel()
+
 
 @pytest.mark.parametrize("seed", range(4))
 def test_each_pod_gets_the_node_that_it_prefers(seed: int) -> None:
     cluster = PreferringCluster(seed)
     for _ in range(60):
-        step = cluster.draw.random.random()
-        if step < 0.6:
-            cluster.submit()
-        elif step < 0.85:
-            cluster.end()
-        elif step < 0.92:
-            cluster.start_foreign()
-        else:
-            cluster.relabel()
+        cluster.step()
         if cluster.draw.often(0.6):
             cluster.schedule()
     cluster.schedule()
     assert cluster.running
     assert not cluster.rm.failures()
+
+
+def test_a_replay_of_a_recording_repeats_the_choices(tmp_path: Path, registry: Registry) -> None:
+    writer = RecordingWriter(tmp_path / "run.jsonl", pytest.fail)
+    core: Any = RecordingScheduler(writer, registry, ManualClock())
+    cluster = PreferringCluster(5, core, WEIGHTED)
+    for _ in range(60):
+        cluster.step()
+        for _, key, name in cluster.rm.schedule():
+            cluster.running[key] = cluster.waiting.pop(key), name
+    writer.close()
+    listener = CollectingListener()
+    replay = Replay(read_recording(tmp_path / "run.jsonl").lines, registry, listener)
+    replay.run()
+    assert str(replay.comparison.first or "") == ""
+    assert listener.of("rm") == cluster.rm.responses
+    assert len({name for _, name in cluster.running.values()}) > 2
+
+
+SPREADING = """
+nodes:
+  - {name: a, count: 3, resources: {vcore: 4}, attributes: {zone: a}}
+  - {name: b, count: 3, resources: {vcore: 4}, attributes: {zone: b}}
+applications:
+  - id: web
+    queue: root.a
+    count: 6
+    every: 10
+    tasks:
+      - resources: {vcore: 1}
+        runtime: 100
+        tags:
+          kubernetes.io/label/app: web
+          yunikorn.apache.org/pod-preferences: >-
+            {"topologySpread":[{"labelSelector":{"matchLabels":{"app":"web"}},"maxSkew":1,
+            "topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]}
+"""
+
+
+class Places(Recorder):
+    """Nodes of a simulation, in the order of the placements."""
+
+    def __init__(self) -> None:
+        self.nodes: list[str] = []
+
+    def allocated(self, moment: int, allocation: Any) -> None:
+        self.nodes.append(allocation.node_id)
+
+
+def test_a_simulation_follows_the_preferences_and_repeats_itself(registry: Registry) -> None:
+    config = configuration(queue("a"), nodesortpolicy=ALONE)
+    found = []
+    for _ in range(2):
+        places = Places()
+        simulate(config, read_scenario(SPREADING, "file", "name"), registry, recorder=places)
+        found.append(places.nodes)
+    assert found[0] == found[1]
+    assert [node[0] for node in found[0]] == ["a", "b", "a", "b", "a", "b"]
 
 
 # -- single preferences ---------------------------------------------------------------------------------
