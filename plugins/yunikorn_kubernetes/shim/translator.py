@@ -148,8 +148,11 @@ class Translator:
 
     def tags(self, pod: Pod) -> dict[str, str]:
         """Return the tags of the ask or allocation of a pod of ours."""
+        return self._tags(pod, images=self._settings.images)
+
+    def _tags(self, pod: Pod, *, images: bool) -> dict[str, str]:
         labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)
-        tags = pod_tags(pod, namespace_labels=labels, images=self._settings.images)
+        tags = pod_tags(pod, namespace_labels=labels, images=images)
         tags.update(self._of_volumes(pod).tags)
         return tags
 
@@ -158,7 +161,8 @@ class Translator:
 
     def foreign_tags(self, pod: Pod) -> dict[str, str]:
         """Return the tags of the allocation of a pod of another scheduler."""
-        return {**self.tags(pod), names.TAG_FOREIGN: foreign_kind(pod)}
+        # Its images say nothing about the nodes of others.
+        return {**self._tags(pod, images=False), names.TAG_FOREIGN: foreign_kind(pod)}
 
     def preemption_policy(self, pod: Pod) -> PreemptionPolicy:
         """Return whether a pod may be preempted, and may preempt others."""

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from tests.kubernetes.bodies import pod_of
+from tests.kubernetes.shim.fake_cluster import FakeCluster
+from yunikorn_kubernetes import names
+from yunikorn_kubernetes.shim.translator import TranslationSettings
 from yunikorn_kubernetes.translation.pod_preferences_text import image_name, preferences_text
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -75,3 +78,11 @@ def test_images_only_where_they_count() -> None:
 )
 def test_names_of_images(reference: str, name: str) -> None:
     assert image_name(reference) == name
+
+
+def test_images_count_for_pods_of_ours_alone() -> None:
+    translation = FakeCluster(settings=TranslationSettings(images=True)).shim.cluster.translation
+    pod = pod_of(containers=[{"name": "a", "image": "web"}])
+    assert names.TAG_PREFERENCES in translation.tags(pod)
+    assert names.TAG_PREFERENCES not in translation.foreign_tags(pod)
+    assert names.TAG_PREFERENCES not in FakeCluster().shim.cluster.translation.tags(pod)
