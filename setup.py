@@ -44,7 +44,6 @@ HOT = {
     ),
     "yunikorn/scheduling": (
         "cycle",
-        "measured_decisions",
         "member_order",
         "node_order",
         "node_orders",
@@ -52,6 +51,7 @@ HOT = {
         "unschedulable_queue",
     ),
     "yunikorn/interface": ("delivery", "rm_partitions"),
+    "plugins/yunikorn_service": ("measured_decisions",),
     "plugins/yunikorn_lab/simulation": ("event_queue", "simulated_rm"),
     "plugins/yunikorn_lab/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),
