@@ -13,7 +13,7 @@ from benchmarks.harness import Harness
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
 from yunikorn.resources import Resource, sum_of
-from yunikorn.runtime.threaded import BATCH
+from yunikorn_service.runtime.threaded import BATCH
 
 
 def replacing_placeholders(workload: Workload) -> dict[str, float]:

@@ -19,10 +19,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import BATCH
 from yunikorn_rest.event_store import EventStore
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.plugin_statistics import PluginStatistics
+from yunikorn_service.runtime.threaded import BATCH
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Terminations that are final only after the resource manager confirms them."""

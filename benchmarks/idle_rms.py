@@ -10,7 +10,7 @@ from benchmarks.harness import Harness, ResourceManager
 from benchmarks.quantiles import latencies
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
-from yunikorn.runtime.threaded import BATCH
+from yunikorn_service.runtime.threaded import BATCH
 
 REGISTRATIONS = 20
 """Number of measured registrations."""

@@ -27,11 +27,11 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.rest_settings import RestSettings
 from yunikorn_rest.served_rest import Rest
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 CLIENT = Path(__file__).with_name("rest_client.py")
 RATE = 200

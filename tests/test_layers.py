@@ -84,42 +84,44 @@ MAY_IMPORT = {
     "yunikorn.scheduling": SCHEDULING,
     "yunikorn.explain": SCHEDULING,
     "yunikorn.interface": INTERFACE,
-    "yunikorn.runtime": INTERFACE,
+    "yunikorn_service.runtime": INTERFACE,
     "yunikorn.cli": {"yunikorn.build", "yunikorn.containment", "yunikorn.errors", "yunikorn.text"}
     | {"yunikorn.framework"},
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_commands": COMMANDS | {"yunikorn_kubernetes.config_maps"},
     "yunikorn_commands.commands": COMMANDS,
     "yunikorn_service.background": {"yunikorn.containment", "yunikorn.errors"},
-    "yunikorn_service.async_scheduler": INTERFACE | LOOPS | {"yunikorn.runtime"},
+    "yunikorn_service.async_scheduler": INTERFACE | LOOPS | {"yunikorn_service.runtime"},
     "yunikorn_service.grouped_explanations": INTERFACE,
     "yunikorn_service.waiting_requests": INTERFACE
-    | {"yunikorn.runtime", "yunikorn_service.grouped_explanations"},
+    | {"yunikorn_service.runtime", "yunikorn_service.grouped_explanations"},
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
     "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
     "yunikorn_service": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_service.async_scheduler"}
+    | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service.async_scheduler"}
     | {"yunikorn_service.wire", "yunikorn_service.recording"},
     "yunikorn_service.commands": COMMANDS
-    | {"yunikorn.interface", "yunikorn.runtime", "yunikorn_commands", "yunikorn_service"}
+    | {"yunikorn.interface", "yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
     "yunikorn_rest.metrics": INTERFACE | LOOPS | {"yunikorn_service"},
     "yunikorn_rest": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"},
+    | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"},
     "yunikorn_rest.rest_door": INTERFACE
     | {"yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
     | {"yunikorn_rest.served_rest", "yunikorn_service"},
     "yunikorn_rest.served_rest": INTERFACE
     | LOOPS
-    | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_service", "yunikorn_service.async_scheduler"}
+    | {"yunikorn_service.runtime", "yunikorn_rest", "yunikorn_service", "yunikorn_service.async_scheduler"}
     | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web"},
     "yunikorn_rest.routes": INTERFACE
-    | {"yunikorn.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
+    | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
     | {"yunikorn_service", "yunikorn_service.grouped_explanations"},
-    "yunikorn_rest.web": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
+    "yunikorn_rest.web": INTERFACE
+    | LOOPS
+    | {"yunikorn_service.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
     "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import STALLED, Reading
+from yunikorn_service.runtime.sliced_reads import STALLED, Reading
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Generator
 from typing import TypeVar
 
-from yunikorn.runtime.sliced_reads import STALLED, Stalled
 from yunikorn_rest.encoding import EncodedList
 from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_service.runtime.sliced_reads import STALLED, Stalled
 
 T = TypeVar("T")
 

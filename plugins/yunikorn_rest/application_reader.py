@@ -11,12 +11,12 @@ from yunikorn.accounting.lifetime_usage import peak_of, used_by
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.explain.explanations import failed_attempts
 from yunikorn.model.allocation import TerminationType
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.states import REJECTED, RUNNING, STARTING, compatible_state
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import COMPLETE, AnswerLists
 from yunikorn_rest.encoding import EncodedList
 from yunikorn_rest.time_texts import rfc3339
+from yunikorn_service.runtime.sliced_reads import Slices
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation

@@ -13,7 +13,6 @@ from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
 from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.encoding import encoded
@@ -28,6 +27,7 @@ from yunikorn_rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
 from yunikorn_rest.sampled_history import SampledHistory
 from yunikorn_service.background import begin_shared
 from yunikorn_service.log_levels import LogLevels
+from yunikorn_service.runtime.sliced_reads import CoreReader, Reading, Slices
 
 if TYPE_CHECKING:
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics

@@ -10,10 +10,10 @@ from collections.abc import Generator, Sequence
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import CoreReader
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn.states import RUNNING, compatible_state
 from yunikorn_rest.partition_reader import STEP
+from yunikorn_service.runtime.sliced_reads import CoreReader
+from yunikorn_service.runtime.threaded import CoreStopped
 
 _log = logging.getLogger("yunikorn.rest")
 

@@ -24,11 +24,11 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import Reading
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.background import begin_watched
+from yunikorn_service.runtime.sliced_reads import Reading
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 
-_log = logging.getLogger("yunikorn.runtime")
+_log = logging.getLogger("yunikorn_service.runtime")
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class AsyncScheduler:
     async def read(self, reading: Reading[T]) -> T:
         """Carry out a reading in slices between the core's decisions, and return its result.
 
-        See `yunikorn.runtime.sliced_reads`. Raises the error of the reading, or `CoreStopped`.
+        See `yunikorn_service.runtime.sliced_reads`. Raises the error of the reading, or `CoreStopped`.
         """
         loop = asyncio.get_running_loop()
         while True:

@@ -22,7 +22,7 @@ import grpc.aio
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
 from yunikorn.interface.configurations import places_and_kinds
-from yunikorn.runtime.threaded import CoreStopped
+from yunikorn_service.runtime.threaded import CoreStopped
 
 LARGEST = 6000
 """Maximum length of a percent-encoded status text in bytes; clients accept headers of 8 KiB."""

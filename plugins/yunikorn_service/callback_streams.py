@@ -24,7 +24,6 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_service.background import begin_shared
 from yunikorn_service.call_endings import (
     CallRefusal,
@@ -38,6 +37,7 @@ from yunikorn_service.open_streams import RM_MISSING, first_message
 from yunikorn_service.peers import Peer
 from yunikorn_service.registrations import Registrations
 from yunikorn_service.remote import RemoteRM
+from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.server_layouts import LARGE, Decoding
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.streams import end_of, send

@@ -13,7 +13,6 @@ import grpc.aio
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_service.address import SocketLock, bind, socket_lock
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.call_endings import CallRefusal, Context, end_with, refusal_of, refuse, shown
@@ -24,6 +23,7 @@ from yunikorn_service.open_streams import OpenStreams, answered
 from yunikorn_service.peers import Peer
 from yunikorn_service.reflection import reflect
 from yunikorn_service.registrations import Registrations, TooMany, decode_registration
+from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.server_layouts import SERVER_LAYOUTS, Decoding, ServerLayout
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.streams import UpdateStreams

@@ -18,8 +18,8 @@ from yunikorn.containment import contained, describe_error, exact_text, safe_rep
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.kinds import DOOR
 from yunikorn.framework.registry import Registry
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_service.background import BackgroundTasks
+from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.service_door import CoreParts, ServiceDoor
 
 _log = logging.getLogger("yunikorn.service")

@@ -16,12 +16,12 @@ from yunikorn.interface.commands import Pause
 from yunikorn.interface.configurations import refused_registration_logged_by_caller
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn.states import PAUSED, STOPPED
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.call_endings import CallRefusal, Context, not_registered
 from yunikorn_service.peers import Peer
 from yunikorn_service.remote import RemoteRM
+from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.server_layouts import LARGE
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.wire import v0_11

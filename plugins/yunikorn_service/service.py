@@ -20,8 +20,6 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.runtime.policy_workers import PolicyWorkers
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service import demo
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.background import BackgroundTasks
@@ -38,6 +36,8 @@ from yunikorn_service.config_files import (
 from yunikorn_service.limited_call import LimitedCall
 from yunikorn_service.open_doors import OpenDoors
 from yunikorn_service.plugin_statistics import PluginStatistics
+from yunikorn_service.runtime.policy_workers import PolicyWorkers
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.stop_signals import StopSignals
 from yunikorn_service.watchdog import (

@@ -14,7 +14,6 @@ import grpc.aio
 
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_service.background import begin_shared
 from yunikorn_service.call_endings import (
     CallRefusal,
@@ -28,6 +27,7 @@ from yunikorn_service.call_endings import (
 from yunikorn_service.open_streams import RM_MISSING, first_message
 from yunikorn_service.registrations import Registrations
 from yunikorn_service.remote import ResponseStream
+from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.server_layouts import Decoding, ServerLayout, pieces
 
 _log = logging.getLogger("yunikorn.grpc")

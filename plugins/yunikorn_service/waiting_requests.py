@@ -9,8 +9,8 @@ import attrs
 from yunikorn.explain.explanations import Reason, of_application
 from yunikorn.interface.administration import application_named
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn_service.grouped_explanations import RequestGroup, explain_in_groups, explained_in_slices
+from yunikorn_service.runtime.sliced_reads import Reading
 
 GROUPS = 200
 """Maximum number of groups of requests that are explained at once."""

@@ -25,10 +25,10 @@ import attrs
 
 from yunikorn.errors import CONTAINED
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_service.core_activity import CoreActivity, activity_of
 from yunikorn_service.plugin_statistics import PluginStatistics
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.service_settings import Budget
 
 _log = logging.getLogger("yunikorn.core")

@@ -26,11 +26,11 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
 from yunikorn_service.client.client_options import Layout
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 
 REGISTRATION = RegisterResourceManagerRequest("rm", preemption_modes=[*PreemptionMode])

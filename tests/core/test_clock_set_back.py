@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 
 class SetClock:

@@ -54,9 +54,9 @@ from yunikorn.interface.operator_commands import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.recording.recorded_commands import FORMS
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 
 class Silent:

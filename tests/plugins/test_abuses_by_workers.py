@@ -25,12 +25,12 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.policy_workers import PolicyWorkers
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.recording.recording_reader import read_recording
 from yunikorn_service.recording.recording_scheduler import RecordingScheduler
 from yunikorn_service.recording.recording_writer import RecordingWriter
 from yunikorn_service.recording.replayer import Replay
+from yunikorn_service.runtime.policy_workers import PolicyWorkers
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 NAMES = [name for name, abuse in ABUSES.items() if abuse not in (coroutine, generator)]
 """Abuses of a call; methods that are coroutines or generators are refused at registration."""

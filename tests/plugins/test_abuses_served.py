@@ -32,11 +32,11 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.kinds import ADMISSION, KINDS, PREDICATE, RESOLVER, SUBMIT, PluginKind
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.runtime.policy_workers import PolicyWorkers
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_rest.event_store import EventStore
 from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_service.measurements import Measurements
+from yunikorn_service.runtime.policy_workers import PolicyWorkers
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 
 class ServedScheduler:

@@ -39,11 +39,11 @@ from yunikorn.clock import ManualClock, SystemClock
 from yunikorn.framework.kinds import ASKED_AGAIN
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.recording.recording_reader import read_recording
 from yunikorn_service.recording.recording_scheduler import RecordingScheduler
 from yunikorn_service.recording.recording_writer import RecordingWriter
 from yunikorn_service.recording.replayer import Replay
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_testing import MakeScheduler, application, ask, node, registry_with
 
 

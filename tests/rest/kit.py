@@ -11,7 +11,6 @@ import httpx
 from tests.core.kit import RM
 from yunikorn.clock import stopwatch
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import STALLED, Reading
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.decision_store import DecisionStore
 from yunikorn_rest.endpoints import RestContext
@@ -19,6 +18,7 @@ from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.profiler import Profiler
 from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_service.runtime.sliced_reads import STALLED, Reading
 
 T = TypeVar("T")
 

@@ -19,8 +19,6 @@ from tests.rest.kit import Rest
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import Reading
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.endpoints import EXPLANATIONS, READINGS, Call
 from yunikorn_rest.guards import SharedPlaces, unless_gone
@@ -28,6 +26,8 @@ from yunikorn_rest.loop_turns import LoopTurns
 from yunikorn_rest.paced_work import Pace, PacedWork
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.runtime.sliced_reads import Reading
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 T = TypeVar("T")
 PATIENCE = 30.0

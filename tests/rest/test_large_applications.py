@@ -8,10 +8,10 @@ import pytest
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
-from yunikorn.runtime.sliced_reads import STALLED
 from yunikorn_rest import answer_lists, application_reader, shapes
 from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_service.runtime.sliced_reads import STALLED
 
 PATHS = (
     "partition/default/application/big",

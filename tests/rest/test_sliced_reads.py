@@ -22,8 +22,6 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import MOST, AnswerLists
 from yunikorn_rest.answers import RequestRefused
@@ -33,6 +31,8 @@ from yunikorn_rest.lookup import find_partition
 from yunikorn_rest.node_reader import read_node
 from yunikorn_rest.routes.partition_routes import read_partitions
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 
 
 def counting(steps: int) -> Iterator[int]:

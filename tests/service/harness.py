@@ -19,9 +19,9 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.wire import v0_11
 from yunikorn_service.wire.protocol import REGISTER, SCHEDULER, UPDATE, path

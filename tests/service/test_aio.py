@@ -24,8 +24,8 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_service.async_scheduler import AsyncScheduler, LoopCallback
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 
 
 def play(

@@ -21,9 +21,9 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service import demo, service
 from yunikorn_service.config_files import ConfigFiles
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import Budget, ServerSettings
 from yunikorn_service.watchdog import Budgets
 

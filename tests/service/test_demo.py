@@ -18,11 +18,11 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service import demo, service
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.config_files import ConfigFiles
 from yunikorn_service.measurements import Measurements
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 
 

@@ -24,8 +24,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
-from yunikorn.runtime.policy_workers import IDLE, PolicyWorkers
-from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.runtime.policy_workers import IDLE, PolicyWorkers
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 CONFIG = configuration(queue("a"), usergroupresolver={"type": "directory"})
 

@@ -16,7 +16,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import Closed, CoreStopped, Inbox, ThreadedScheduler
+from yunikorn_service.runtime.threaded import Closed, CoreStopped, Inbox, ThreadedScheduler
 
 
 @pytest.fixture

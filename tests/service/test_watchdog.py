@@ -14,7 +14,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.watchdog import Watchdog
 
 HANGING, RELEASE = threading.Event(), threading.Event()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import APPLICATION, REJECTED, compatible_state
 from yunikorn_rest import shapes
@@ -25,6 +24,7 @@ from yunikorn_rest.lookup import (
 )
 from yunikorn_rest.partition_reader import active_applications_of
 from yunikorn_rest.routes.partition_routes import PARTITION, QUEUE
+from yunikorn_service.runtime.sliced_reads import Slices
 
 STATUSES = ("new", "accepted", "running", "completing", "failing", "resuming")
 """States of applications that have not ended."""

@@ -13,7 +13,6 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import AnswerLists
@@ -31,6 +30,7 @@ from yunikorn_rest.routes.node_routes import put_nodes
 from yunikorn_rest.routes.partition_routes import read_clusters
 from yunikorn_rest.routes.scheduler_routes import app_history, container_history
 from yunikorn_rest.time_texts import rfc3339
+from yunikorn_service.runtime.sliced_reads import Slices
 
 NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import Call, Route
 from yunikorn_rest.metrics.families import CONTENT_TYPE
+from yunikorn_service.runtime.threaded import CoreStopped
 
 OFF = "metrics are off: start the service with --metrics on"
 

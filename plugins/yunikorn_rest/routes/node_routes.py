@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import AnswerLists
@@ -16,6 +15,7 @@ from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import find_partition, known_state
 from yunikorn_rest.node_reader import read_node, read_utilization
 from yunikorn_rest.routes.partition_routes import PARTITION
+from yunikorn_service.runtime.sliced_reads import Slices
 
 STATES = (SCHEDULABLE, NODE_DRAINING)
 STATE = Query(

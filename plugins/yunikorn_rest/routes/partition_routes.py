@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn_rest import shapes
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.lookup import check_queue_name, find_partition, find_queue
 from yunikorn_rest.partition_reader import read_partition, read_rules
 from yunikorn_rest.queue_reader import read_queue, read_tree
+from yunikorn_service.runtime.sliced_reads import Slices
 
 PARTITION = "/ws/v1/partition/{partition}"
 QUEUE = PARTITION + "/queue/{queue}"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator
 from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
-from yunikorn.runtime.sliced_reads import Slices
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
@@ -16,6 +15,7 @@ from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import check_group_name, check_user_name, find_partition
 from yunikorn_rest.partition_reader import book_usage, read_group, read_user
 from yunikorn_rest.routes.partition_routes import PARTITION
+from yunikorn_service.runtime.sliced_reads import Slices
 
 NAMES_PER_STEP = 20
 """Number of users or groups without usage that are looked at without a pause."""

@@ -14,13 +14,13 @@ from starlette.requests import Request
 
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.errors import YunikornError
-from yunikorn.runtime.threaded import CoreStopped
 from yunikorn_rest.answers import TEXT, Answer, RequestRefused
 from yunikorn_rest.app import STOPPING
 from yunikorn_rest.endpoints import Call, Endpoint, Route
 from yunikorn_rest.web.frame import PageFrame, Unknown
 from yunikorn_rest.web.rendering import FOLDER, HEADERS, HTML, YEAR, Renderer, StaticFile, StaticFiles
 from yunikorn_service.background import begin_shared
+from yunikorn_service.runtime.threaded import CoreStopped
 
 _log = logging.getLogger("yunikorn.rest")
 

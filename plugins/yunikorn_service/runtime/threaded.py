@@ -8,7 +8,7 @@ batch of decisions. The clock does not advance during a step. A recording of the
 The inbox is bounded, ordered, and open until it is closed.
 
 Between two steps the thread continues the readings in progress for a short time (see
-`yunikorn.runtime.sliced_reads`). They change nothing, so no recording contains them.
+`yunikorn_service.runtime.sliced_reads`). They change nothing, so no recording contains them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.policy_workers import PolicyWorkers
-from yunikorn.runtime.sliced_reads import Reading, SlicedReads
+from yunikorn_service.runtime.policy_workers import PolicyWorkers
+from yunikorn_service.runtime.sliced_reads import Reading, SlicedReads
 
 T = TypeVar("T")
 

@@ -21,7 +21,6 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn_rest import rest_door
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.metrics.core_figures import CoreFigures
@@ -30,6 +29,7 @@ from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.plugin_statistics import PluginStatistics
+from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
 
 PATH = "/ws/v1/metrics"
 

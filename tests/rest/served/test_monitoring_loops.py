@@ -14,9 +14,9 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_service.buffered_sinks import BufferedSinks
 from yunikorn_service.core_activity import core_activity
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import Budget
 from yunikorn_service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 

@@ -22,12 +22,12 @@ from yunikorn.cli.main import main
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn_rest import rest_door
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.rest_settings import RestSettings
 from yunikorn_rest.served_rest import Rest
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 
 FREE = "127.0.0.1:0"
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -13,13 +13,13 @@ from tests.rest.served.test_rest_server import GET, Client, rest_of, run
 from tests.service.kit import PATIENCE
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.endpoints import READINGS
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.rest_server import ServerLimits
 from yunikorn_rest.routes.all_routes import ENDPOINTS
+from yunikorn_service.runtime.sliced_reads import Reading
 
 T = TypeVar("T")
 NODES = b"GET /ws/v1/partition/default/nodes HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -12,7 +12,7 @@ from tests.core.kit import RM
 from tests.rest.kit import Rest
 from tests.rest.web.kit import PAGES, Web, eventful
 from yunikorn.errors import UsageError
-from yunikorn.runtime.threaded import CoreStopped
+from yunikorn_service.runtime.threaded import CoreStopped
 
 POLICY = {
     "default-src": "'none'",

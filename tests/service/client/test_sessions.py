@@ -27,7 +27,6 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.states import PAUSED, RUNNING, STOPPED
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.call_endings import CallRefusal
@@ -42,6 +41,7 @@ from yunikorn_service.client import (
 )
 from yunikorn_service.client.client_options import Layout
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.wire.codec import MalformedMessage
 
