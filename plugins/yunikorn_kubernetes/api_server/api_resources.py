@@ -90,6 +90,18 @@ VOLUME_ATTACHMENTS = ApiResource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False, VolumeAttachment
 )
 
+STORAGE: tuple[ApiResource[Any], ...] = (
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+)
+WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, *STORAGE)
+"""Resources of the whole cluster that are watched."""
+
 # Objects that are read, changed and replaced as a whole keep all their fields, so these have no structs.
 LEASES: ApiResource[Json] = ApiResource("coordination.k8s.io", "v1", "leases", "Lease", True, dict[str, Any])
 EVENTS: ApiResource[Json] = ApiResource("events.k8s.io", "v1", "events", "Event", True, dict[str, Any])

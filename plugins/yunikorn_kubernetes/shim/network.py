@@ -7,15 +7,16 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.clock import SECOND, SystemClock
+from yunikorn.clock import SystemClock
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
-from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
+from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, WATCHED
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_kubernetes.api_server.lease import LeaderElection
@@ -28,18 +29,13 @@ from yunikorn_kubernetes.names import POD_PREFERENCES
 from yunikorn_kubernetes.shim.api_server_check import FirstContact, is_served
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
-from yunikorn_kubernetes.shim.shim import Registration, Shim
-from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
-from yunikorn_kubernetes.shim.watches import WATCHED, Watches
-from yunikorn_kubernetes.shim_config_maps import ClusterConfig
-from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
-from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
-from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
-from yunikorn_kubernetes.workloads.owner_objects import object_reader
-from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS
-from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
+from yunikorn_kubernetes.shim_settings import ShimLogLevels
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.background import begin_shared
+
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.shim.shim import Shim
+    from yunikorn_kubernetes.shim.shim_parts import ShimParts
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -82,15 +78,6 @@ class KubernetesOptions:
     """Returns the problems of a queue configuration."""
     set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs."""
-
-
-@attrs.frozen
-class _Parts:
-    """Parts of a shim at work."""
-
-    watches: Watches
-    writes: QueuedWrites
-    shim: Shim
 
 
 class KubernetesNetwork:
@@ -248,8 +235,7 @@ class KubernetesNetwork:
                 except ConfigError:
                     await events.drain(DRAIN)
                     raise
-            has_groups = await access.answered(lambda: is_served(server, POD_GROUPS))
-            parts = self._parts(connection, configuration, events, has_groups)
+            parts = await self._parts(connection, configuration, events, access)
             group.create_task(parts.watches.run())
             group.create_task(parts.writes.run())
             self._unready = "the objects of the cluster are being read"
@@ -273,87 +259,36 @@ class KubernetesNetwork:
             busy=lambda: self._writes is not None and self._writes.waiting.get(Priority.BIND, 0) > BUSY,
         )
 
-    def _parts(
-        self, connection: ApiConnection, configuration: Configuration, events: PodEvents, has_groups: bool
-    ) -> _Parts:
+    async def _parts(
+        self, connection: ApiConnection, configuration: Configuration, events: PodEvents, access: FirstContact
+    ) -> ShimParts:
         """Make the parts that watch, write and decide."""
-        options = self._options
-        settings = configuration.current.settings.service
+        # Imported here because a process that waits for the API server or its lease needs none of them.
+        from yunikorn_kubernetes.shim.shim_parts import make_parts
+        from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS
+
+        options, current = self._options, configuration.current
+        settings = current.settings.service
         limit = RateLimit(max(settings.qps, 0), max(settings.burst, 1))
         limited = ApiServer(connection, rate_limit=limit, may_write=self._leads)
-        self._images = POD_PREFERENCES in configuration.current.queues
-        watches = Watches(limited, self._chance, pod_groups=has_groups, images=self._images)
-        if options.config_maps:
-            watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
-        clock = SystemClock()
-        self._writes = writes = QueuedWrites(
-            limited,
-            watches.pods_by_name,
-            clock=clock,
-            random=self._chance,
-            permitted=self._leads,
-        )
-        timeout = settings.volume_bind_timeout / SECOND
-        self._shim = shim = Shim(
+        self._images = POD_PREFERENCES in current.queues
+        parts = make_parts(
             self._core,
-            writes,
+            limited,
             events,
-            VolumeBinder(limited, watches.volumes, random=self._chance, timeout=timeout),
-            self._translator(watches, settings),
-            clock,
-            lambda: self._registration(configuration.current),
-            readings=self._readings(limited, watches, settings),
-            gang_timeout=settings.workload_gang_timeout / SECOND,
+            settings,
+            lambda: configuration.current if options.config_maps else None,
+            version=options.version,
+            clock=SystemClock(),
+            chance=self._chance,
+            permitted=self._leads,
+            pod_groups=await access.answered(lambda: is_served(limited, POD_GROUPS)),
+            images=self._images,
         )
-        return _Parts(watches, writes, shim)
-
-    @staticmethod
-    def _readings(server: ApiServer, watches: Watches, settings: ServiceSettings) -> WorkloadReadings:
-        if settings.disable_gang_scheduling:
-            return WorkloadReadings.of_nothing()
-        # Imported here because a process that waits for the API server needs no readers.
-        from yunikorn_kubernetes.workloads.reader_registry import load_readers
-
-        return WorkloadReadings(
-            load_readers(os.environ),
-            object_reader(server),
-            settings.workload_kinds,
-            namespaces=watches.references.namespaces,
-            groups=watches.pod_groups,
-            bypasses=_matcher(settings.workload_bypass_queues),
-        )
-
-    def _registration(self, config: ClusterConfig) -> Registration:
-        service = config.settings.service
-        if not self._options.config_maps:
-            return Registration(service.cluster_id, version=self._options.version)
-        return Registration(
-            service.cluster_id,
-            service.policy_group,
-            config.queues,
-            config.extra,
-            self._options.version,
-        )
-
-    def _translator(self, watches: Watches, settings: ServiceSettings) -> Translator:
-        placeholders = PlaceholderSettings(
-            settings.placeholder_image,
-            settings.placeholder_run_as_user,
-            settings.placeholder_run_as_group,
-            settings.placeholder_fs_group,
-        )
-        return Translator(
-            watches.references,
-            watches.volumes,
-            lambda below: min(int(self._chance.uniform(0, below)), below - 1),
-            TranslationSettings(
-                settings.unique_app_ids,
-                not settings.disable_gang_scheduling,
-                placeholders,
-                settings.instance_type_label,
-                self._images,
-            ),
-        )
+        if options.config_maps:
+            parts.watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
+        self._shim, self._writes = parts.shim, parts.writes
+        return parts
 
     async def _use(self, text: str) -> None:
         """Make the core use another queue configuration; raises `YunikornError` with all problems."""
@@ -374,12 +309,3 @@ class KubernetesNetwork:
         if shim is not None and shim.is_running:
             rm_id, extra = shim.rm_id, dict(settings)
             await self._core.carry_out(lambda core: core.change_settings(rm_id, extra))
-
-
-def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that returns True for names in which a regular expression matches anywhere."""
-    # Imported here because the library slows down the start.
-    import re2
-
-    compiled = [re2.compile(pattern) for pattern in patterns]
-    return lambda name: any(pattern.search(name) is not None for pattern in compiled)

@@ -9,17 +9,11 @@ from typing import Any, TypeVar
 import attrs
 
 from yunikorn_kubernetes.api_server.api_resources import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
     NAMESPACES,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
     PODS,
     PRIORITY_CLASSES,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
+    STORAGE,
     ApiObject,
     ApiResource,
     key_of,
@@ -36,18 +30,6 @@ from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS, PodGroup
 
 A = TypeVar("A", bound=ApiObject)
-
-STORAGE: tuple[ApiResource[Any], ...] = (
-    PERSISTENT_VOLUMES,
-    PERSISTENT_VOLUME_CLAIMS,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    CSI_DRIVERS,
-    CSI_STORAGE_CAPACITIES,
-    VOLUME_ATTACHMENTS,
-)
-WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, *STORAGE)
-"""Resources of the whole cluster that are watched."""
 
 
 class Watches:

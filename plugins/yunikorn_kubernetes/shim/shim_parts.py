@@ -1,0 +1,121 @@
+"""Parts of a shim at work, made when the process begins to schedule; a standby does without them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import attrs
+import re2
+
+from yunikorn.clock import SECOND, Clock
+from yunikorn_kubernetes.api_server.calls import ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.pod_events import PodEvents
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.shim.shim import Registration, Shim
+from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
+from yunikorn_kubernetes.shim.watches import Watches
+from yunikorn_kubernetes.shim_config_maps import ClusterConfig
+from yunikorn_kubernetes.shim_settings import ServiceSettings
+from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_kubernetes.workloads.owner_objects import object_reader
+from yunikorn_kubernetes.workloads.reader_registry import load_readers
+from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
+from yunikorn_service.async_scheduler import AsyncScheduler
+
+
+@attrs.frozen
+class ShimParts:
+    """Parts of a shim at work."""
+
+    watches: Watches
+    writes: QueuedWrites
+    shim: Shim
+
+
+def make_parts(
+    core: AsyncScheduler,
+    server: ApiServer,
+    events: PodEvents,
+    settings: ServiceSettings,
+    current: Callable[[], ClusterConfig | None],
+    *,
+    version: str,
+    clock: Clock,
+    chance: RandomSource,
+    permitted: Callable[[], bool],
+    pod_groups: bool,
+    images: bool,
+) -> ShimParts:
+    """Make the parts that watch, write and decide.
+
+    `current` returns the configuration of the ConfigMaps at each registration, None where the core has one of
+    its own. `permitted` is asked before each write. With `pod_groups` the API server has PodGroups; `images`
+    are read if a policy counts them.
+    """
+    watches = Watches(server, chance, pod_groups=pod_groups, images=images)
+    writes = QueuedWrites(server, watches.pods_by_name, clock=clock, random=chance, permitted=permitted)
+    timeout = settings.volume_bind_timeout / SECOND
+    shim = Shim(
+        core,
+        writes,
+        events,
+        VolumeBinder(server, watches.volumes, random=chance, timeout=timeout),
+        _translator(watches, settings, chance, images=images),
+        clock,
+        lambda: _registration(current(), settings, version),
+        readings=_readings(server, watches, settings),
+        gang_timeout=settings.workload_gang_timeout / SECOND,
+    )
+    return ShimParts(watches, writes, shim)
+
+
+def _registration(config: ClusterConfig | None, settings: ServiceSettings, version: str) -> Registration:
+    if config is None:
+        return Registration(settings.cluster_id, version=version)
+    service = config.settings.service
+    return Registration(service.cluster_id, service.policy_group, config.queues, config.extra, version)
+
+
+def _translator(
+    watches: Watches, settings: ServiceSettings, chance: RandomSource, *, images: bool
+) -> Translator:
+    placeholders = PlaceholderSettings(
+        settings.placeholder_image,
+        settings.placeholder_run_as_user,
+        settings.placeholder_run_as_group,
+        settings.placeholder_fs_group,
+    )
+    return Translator(
+        watches.references,
+        watches.volumes,
+        lambda below: min(int(chance.uniform(0, below)), below - 1),
+        TranslationSettings(
+            settings.unique_app_ids,
+            not settings.disable_gang_scheduling,
+            placeholders,
+            settings.instance_type_label,
+            images,
+        ),
+    )
+
+
+def _readings(server: ApiServer, watches: Watches, settings: ServiceSettings) -> WorkloadReadings:
+    if settings.disable_gang_scheduling:
+        return WorkloadReadings.of_nothing()
+    return WorkloadReadings(
+        load_readers(os.environ),
+        object_reader(server),
+        settings.workload_kinds,
+        namespaces=watches.references.namespaces,
+        groups=watches.pod_groups,
+        bypasses=_matcher(settings.workload_bypass_queues),
+    )
+
+
+def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that returns True for names in which a regular expression matches anywhere."""
+    compiled = [re2.compile(pattern) for pattern in patterns]
+    return lambda name: any(pattern.search(name) is not None for pattern in compiled)
