@@ -83,9 +83,9 @@ def test_a_reload_with_one_error_changes_nothing() -> None:
 def test_queue_changes_its_type_only_when_empty() -> None:
     rm = RM(configuration(queue("a"), queue("p", queue("b"))))
     rm.app("app", "root.a")
-    with pytest.raises(ConfigError, match=r"root\.a cannot change its type now: it has 1 applications"):
+    with pytest.raises(ConfigError, match=r"root\.a cannot change its type now: it has 1 application"):
         rm.reload(configuration(queue("a", queue("c")), queue("p", queue("b"))))
-    with pytest.raises(ConfigError, match=r"root\.p cannot change its type now: it has 1 child queues"):
+    with pytest.raises(ConfigError, match=r"root\.p cannot change its type now: it has 1 child queue"):
         rm.reload(configuration(queue("a"), queue("p")))
     rm.reload(configuration(queue("a"), queue("p", parent=True)))
     rm.pass_time(10)

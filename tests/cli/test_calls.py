@@ -192,7 +192,7 @@ def test_a_workload_that_is_rejected_whole_says_so_first(run: Run, tmp_path: Pat
     status, out, err = run("simulate", "--config", CONFIG, "--workload", str(workload))
     assert status == 0
     assert err.splitlines()[-1].startswith(
-        "warning: all 1 applications were rejected: no placement rule matched (provided: queue root.resaerch"
+        "warning: the application was rejected: no placement rule matched (provided: queue root.resaerch"
         " does not exist (near: root.research), and the rule does not create it"
     )
     assert "near: root.research" in " ".join(out.split())

@@ -87,8 +87,8 @@ def test_all_errors_of_a_reload_are_reported_together() -> None:
     with pytest.raises(ConfigError) as refused:
         rm.reload(configuration(queue("a", queue("c")), queue("b", queue("d"))))
     assert [problem.message for problem in refused.value.problems] == [
-        "queue root.a cannot change its type now: it has 1 applications, which a parent queue cannot have",
-        "queue root.b cannot change its type now: it has 1 applications, which a parent queue cannot have",
+        "queue root.a cannot change its type now: it has 1 application, which a parent queue cannot have",
+        "queue root.b cannot change its type now: it has 1 application, which a parent queue cannot have",
     ]
 
 

@@ -151,7 +151,7 @@ def test_configuration_in_conflict_with_running_applications_is_not_saved() -> N
     rm = Keeper()
     rm.app()
     answer = rm.change(configuration(queue("a", queue("b"))))
-    assert "queue root.a cannot change its type now: it has 1 applications" in answer.reason
+    assert "queue root.a cannot change its type now: it has 1 application" in answer.reason
     assert rm.saved == []
 
 

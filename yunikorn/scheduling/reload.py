@@ -12,6 +12,7 @@ import attrs
 
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin
 from yunikorn.scheduling.policies import Policies
+from yunikorn.text import number_of
 
 if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, SchedulerConfig
@@ -94,10 +95,10 @@ def _check_types(queue: Queue, config: QueueConfig, path: str, problems: list[Pr
     """Report non-empty queues that would change their type between leaf and parent."""
     if queue.is_leaf == config.parent and not queue.is_empty:
         if queue.is_leaf:
-            why = f"it has {len(queue.applications)} applications, which a parent queue cannot have"
+            why = f"{number_of(len(queue.applications), 'application')}, which a parent queue cannot have"
         else:
-            why = f"it has {len(queue.children)} child queues, which a leaf queue cannot have"
-        problems.append(Problem(path, f"queue {queue.path} cannot change its type now: {why}"))
+            why = f"{number_of(len(queue.children), 'child queue')}, which a leaf queue cannot have"
+        problems.append(Problem(path, f"queue {queue.path} cannot change its type now: it has {why}"))
     for below in config.queues:
         child = queue.children.get(below.name)
         if child is not None:

@@ -21,6 +21,7 @@ from yunikorn.cli.output import echo, has_colours, notes, remark, results
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
+from yunikorn.text import number_of
 from yunikorn_commands.config_input import folder_of, read_config
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
@@ -188,8 +189,11 @@ def _rejected_whole(report: Report) -> str | None:
     if not counts.submitted or counts.rejected < counts.submitted:
         return None
     reasons = [reason.reason for reason in report.rejections]
-    others = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
-    return f"all {counts.submitted} applications were rejected: {reasons[0]}{others}"
+    others = f" (and {number_of(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
+    all_of_them = (
+        "the application was" if counts.submitted == 1 else f"all {counts.submitted} applications were"
+    )
+    return f"{all_of_them} rejected: {reasons[0]}{others}"
 
 
 def _show(result: FullReport, as_json: bool, rate: str) -> None:

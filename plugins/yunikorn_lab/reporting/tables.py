@@ -71,12 +71,14 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
         starts = report.startup
         yield (
             "start-up",
-            f"{starts.count} starts: mean {duration(starts.mean)}, longest {duration(starts.max)}",
+            f"{number_of(starts.count, 'start')}: mean {duration(starts.mean)}, "
+            f"longest {duration(starts.max)}",
         )
     if report.tasks.too_large:
-        yield "too large", f"{report.tasks.too_large} tasks fit on no node"
+        fits = "fits" if report.tasks.too_large == 1 else "fit"
+        yield "too large", f"{number_of(report.tasks.too_large, 'task')} {fits} on no node"
     if counts.too_large:
-        yield "larger than the cluster", f"{counts.too_large} applications"
+        yield "larger than the cluster", number_of(counts.too_large, "application")
     if report.input:
         yield "input", ", ".join(f"{count} {what}" for what, count in report.input.items())
     yield "makespan", duration(report.times.makespan)
@@ -87,7 +89,8 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
         yield f"use of {partition}", used or "-"
     yield (
         "decisions",
-        f"{report.decisions} ({report.allocations} allocations), {report.releases} releases",
+        f"{report.decisions} ({number_of(report.allocations, 'allocation')}), "
+        f"{number_of(report.releases, 'release')}",
     )
 
 
@@ -107,11 +110,12 @@ def _tasks(report: Report) -> str:
 def _lost_work(report: Report) -> Iterator[tuple[str, str]]:
     places = report.preempted_placeholders
     if report.preemptions or places:
-        besides = f", {places} placeholders" if places else ""
-        yield "preempted", f"{report.preemptions} tasks{besides}"
+        besides = f", {number_of(places, 'placeholder')}" if places else ""
+        yield "preempted", f"{number_of(report.preemptions, 'task')}{besides}"
     if report.lost_work:
         parts = [
-            f"{duration(loss.seconds)} of {loss.tasks} tasks ({loss.reason})" for loss in report.lost_work
+            f"{duration(loss.seconds)} of {number_of(loss.tasks, 'task')} ({loss.reason})"
+            for loss in report.lost_work
         ]
         yield "lost work", ", ".join(parts)
     gangs = report.gangs

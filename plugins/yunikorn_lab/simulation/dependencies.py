@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import attrs
 
+from yunikorn.text import number_of
 from yunikorn_lab.simulation.workload import WorkloadApplication
 
 SHOWN = 3
@@ -36,7 +37,8 @@ class DependencyReport:
             return ""
         more = ", ..." if self.waiting > len(self.examples) else ""
         return (
-            f"{self.waiting} applications were not submitted, because a predecessor had not ended: "
+            f"{number_of(self.waiting, 'application')} "
+            f"{'was' if self.waiting == 1 else 'were'} not submitted, because a predecessor had not ended: "
             f"{', '.join(self.examples)}{more}"
         )
 
@@ -44,7 +46,8 @@ class DependencyReport:
         """Return a remark on predecessors that failed or were rejected, or an empty string."""
         if not self.after_failure:
             return ""
-        return f"{self.after_failure} applications followed a predecessor that failed or was rejected"
+        applications = number_of(self.after_failure, "application")
+        return f"{applications} followed a predecessor that failed or was rejected"
 
 
 @attrs.define(eq=False)

@@ -16,6 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
+from yunikorn.text import number_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.workload_formats import delimiter_of
 from yunikorn_lab.simulation.slurm_values import (
@@ -178,7 +179,7 @@ class _Jobs(TraceApplications):
         """Return remarks on amounts that the nodes do not have."""
         where = {"memory": "not every node has memory", "gpu": "no node has the type gpu"}
         return [
-            f"{file}: {kind} of {count} jobs is left out, because {where[kind]}"
+            f"{file}: {kind} of {number_of(count, 'job')} is left out, because {where[kind]}"
             for kind, count in sorted(self._left_out.items())
         ]
 

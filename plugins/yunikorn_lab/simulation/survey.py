@@ -91,8 +91,8 @@ def _note_on_ends(never: int) -> str:
     if not never:
         return ""
     return (
-        f"{never} applications will never be submitted, because an application before them never ends "
-        "(by --hold, or a run time of forever)"
+        f"{number_of(never, 'application')} will never be submitted, because an application before them "
+        "never ends (by --hold, or a run time of forever)"
     )
 
 
@@ -123,8 +123,9 @@ class Oversized:
         found = []
         if self.tasks:
             found.append(
-                f"{self.tasks} tasks of {self.applications} applications fit on no node and will never be "
-                f"allocated: {'; '.join(self.examples)}"
+                f"{number_of(self.tasks, 'task')} of {number_of(self.applications, 'application')} "
+                f"{'fits' if self.tasks == 1 else 'fit'} on no node and will never be allocated: "
+                f"{'; '.join(self.examples)}"
             )
         if self.applications_beyond_cluster:
             fate = "whose tasks start in parts" if self.starts_in_parts else "which will never start"
@@ -201,8 +202,8 @@ class OversizedFinder:
                 self._in_parts = self._in_parts or not application.gang
                 if len(self._beyond_examples) < SHOWN:
                     self._beyond_examples.append(
-                        f"{application.id} asks for {group.count} tasks of {in_words(group.resources)}, "
-                        f"there is room for {room}"
+                        f"{application.id} asks for {number_of(group.count, 'task')} of "
+                        f"{in_words(group.resources)}, there is room for {room}"
                     )
                 return
 

@@ -197,7 +197,7 @@ def test_oversized_tasks_are_reported_and_the_simulation_continues(call: Call) -
     workload = SCENARIO.replace("vcore: 1}, runtime", "vcore: 7}, runtime")
     status, out, err = call(workload=workload)
     assert status == 0
-    assert "note: 3 tasks of 1 applications fit on no node and will never be allocated: a asks for" in err
+    assert "note: 3 tasks of 1 application fit on no node and will never be allocated: a asks for" in err
     assert "3 tasks fit on no node" in out
 
 

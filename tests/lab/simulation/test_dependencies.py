@@ -93,7 +93,7 @@ def test_a_rejected_predecessor_counts_as_ended_and_is_reported(
     assert log.submissions["next"] == 1
     assert report.dependencies is not None
     assert report.dependencies.after_failure == 1
-    assert "1 applications followed a predecessor that failed or was rejected" in report.remarks
+    assert "1 application followed a predecessor that failed or was rejected" in report.remarks
 
 
 def test_applications_whose_predecessor_never_ends_are_counted_and_named(

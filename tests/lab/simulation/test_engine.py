@@ -241,7 +241,7 @@ def test_oversized_tasks_are_reported_and_stay_pending(make: Any, play: Play, co
     report = play(make.workload([make.node("n")], applications), core)
     assert report.tasks.too_large == 2
     assert report.remarks[0] == (
-        "2 tasks of 1 applications fit on no node and will never be allocated: huge asks for vcore 99"
+        "2 tasks of 1 application fit on no node and will never be allocated: huge asks for vcore 99"
     )
     assert (report.applications.finished, report.applications.waiting) == (1, 1)
     assert conserved(report)

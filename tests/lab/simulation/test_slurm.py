@@ -272,8 +272,8 @@ def test_amounts_that_the_nodes_do_not_have_are_left_out_and_named() -> None:
     found = read(row, nodes=[WorkloadNode("n", Resource({"vcore": 8000}))])
     assert amounts(found.applications[0]) == [(1, {"vcore": 4000})]
     assert found.remarks == [
-        "jobs.txt: gpu of 1 jobs is left out, because no node has the type gpu",
-        "jobs.txt: memory of 1 jobs is left out, because not every node has memory",
+        "jobs.txt: gpu of 1 job is left out, because no node has the type gpu",
+        "jobs.txt: memory of 1 job is left out, because not every node has memory",
     ]
 
 

@@ -188,7 +188,7 @@ def test_option_sets_the_times_of_any_workload(capsys: pytest.CaptureFixture[str
     for given, text in (("30s", "30s"), ("choice,30s=1", "30s"), ("uniform,low=30s,high=30s", "30s")):
         assert main([*call, "--startup-delay", given]) == 0
         out = capsys.readouterr().out
-        assert f"1 starts: mean {text}, longest {text}" in out
+        assert f"1 start: mean {text}, longest {text}" in out
     for given, text in (
         ("exponential,mean=x", "--startup-delay 'exponential,mean=x': mean: expected seconds or a duration"),
         ("forever", "a start-up cannot last forever"),
