@@ -9,8 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -104,6 +105,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Meter())
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(Bill(file))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute whole files, unless the command line says otherwise."""
+    if config.getoption("dist") != "load":
+        return None
+    # Imported here, because pytest-xdist may be missing.
+    from tests.distribution import WholeFiles
+
+    return WholeFiles(config, log)
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Add a worker for tests that wait for the cluster."""
+    from tests.distribution import uses_cluster
+
+    return (yield) + uses_cluster(config)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -8,8 +8,7 @@
 | `net` | the test listens or connects, if only on this machine |
 | `kubernetes` | the test uses the test cluster (`tests/kubernetes/cluster`); also `slow` and `net` |
 
-With `--dist loadgroup`, one worker runs all tests of the cluster; otherwise, each worker that runs one starts
-a cluster of its own.
+One worker of pytest-xdist runs all tests of the cluster (`distribution.py`).
 
 `slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes the file, see `costs.py`.
 """
@@ -45,5 +44,3 @@ def mark(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and CLUSTER in item.fixturenames:
         for name in ("kubernetes", "net", "slow"):
             item.add_marker(name)
-        if item.config.pluginmanager.hasplugin("xdist"):
-            item.add_marker(pytest.mark.xdist_group("kubernetes"))

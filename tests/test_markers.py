@@ -13,6 +13,7 @@ import pytest
 
 from tests import costs, markers
 from tests.costs import PROPERTY, Bill, Meter, function_of
+from tests.distribution import WholeFiles
 
 CHECKOUT = Path(__file__).parent.parent
 MARKERS = {"slow", "docs", "packages", "net", "kubernetes"}
@@ -49,6 +50,18 @@ def test_a_slow_function_is_slow_with_every_parameter(
     assert marked(request, "test_long") == {"slow"}
     assert marked(request, "test_long[a::b[0]]") == {"slow"}
     assert marked(request, "test_longer") == set()
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("tests/a/test_b.py::test_c[x::y@z]", "tests/a/test_b.py"),
+        ("tests/a/test_b.py::TestC::test_d", "tests/a/test_b.py"),
+        ("tests/kubernetes/shim/test_b.py::test_c[x]", "tests/kubernetes/"),
+    ],
+)
+def test_a_worker_runs_whole_files_and_all_tests_of_the_shim(nodeid: str, unit: str) -> None:
+    assert WholeFiles._split_scope(object.__new__(WholeFiles), nodeid) == unit
 
 
 @pytest.mark.parametrize(("rule", "marker"), [("DOCS", "docs"), ("NET", "net")])
