@@ -29,6 +29,9 @@ VIEWS = {
     "AskClass": "resource",
     "Node": "allocated allocations attributes available capacity id occupied",
     "QueueTree": "",
+    "GangPart": "count resource task_group",
+    "PlacedGang": "app parts size",
+    "TopologyDomain": "children idle level name nodes parent size",
     "RunningCore": "",
     "Service": "core now",
 }
@@ -80,6 +83,11 @@ PUBLIC = {
         "node_added(node)",
         "node_removed(node)",
     ],
+    "TopologySource": ["path(node)"],
+    "GangPlacementPolicy": [
+        *("rank(gang, domain)", "refuses(gang, domain)", "split(gang, part, count, room)"),
+        *("score(gang, nodes)", "gives_up_after(gang, level, wait)"),
+    ],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = (
@@ -88,13 +96,14 @@ VALUES = (
 )
 TESTING = """
          AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample
-    AskSample Cluster     Clusters CommandContract DoorContract EventSinkContract MakeScheduler
+    AskSample Cluster     Clusters CommandContract DomainSample DoorContract EventSinkContract
+    GangPartSample GangPlacementPolicyContract GangSample MakeScheduler
     NodeSample NodeSortPolicyContract PermitPolicyContract Placement     PlacementRuleContract
     PluginContract PredicateContract PreemptionPolicyContract QueueSample     QueueSortPolicyContract
     QueueTreeSample QuotaPolicyContract ReservationPolicyContract     ServiceSample SubmitPolicyContract
-    UserGroupResolverContract allocation application ask assert_node_order assert_order
-    assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task node queue
-    registry_with submission
+    TopologySourceContract UserGroupResolverContract allocation application ask assert_node_order assert_order
+    assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task gang
+    gang_part node queue registry_with submission topology
 """
 """All names in `yunikorn_testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

@@ -89,6 +89,8 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_plugins.admission_policies",
         "yunikorn_plugins.quota_policies",
         "yunikorn_plugins.permit_policies",
+        "yunikorn_plugins.topology_sources",
+        "yunikorn_policies.gang_placement",
         "yunikorn_service.grpc_door",
         "yunikorn_rest.rest_door",
         "yunikorn_service.recording_door",

@@ -152,6 +152,8 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "quota": ["time-of-day", "borrowing"],
         "reservation": ["standard"],
         "permit": ["together"],
+        "topology": ["attributes"],
+        "gang-placement": ["best-fit", "least-free", "balanced"],
         "command": [],
         "door": ["grpc", "rest", "record"],
     }

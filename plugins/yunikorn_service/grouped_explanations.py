@@ -236,7 +236,7 @@ def _explain_requests(
 def _scan(at: PartitionScheduler, ask: Ask) -> Slices[NodeScan]:
     """Evaluate all nodes for a request if its explanation needs that."""
     nodes, predicates = at.partition.nodes, at.policies.predicates
-    gang = ask.app.atomic
+    gang = ask.whole_gang
     if ask.gang_blocked:
         if gang is None:
             return SCAN

@@ -36,6 +36,7 @@ pytest.register_assert_rewrite(
         )
     ),
     "yunikorn_testing.sort_contracts",
+    "yunikorn_testing.topology_contracts",
     "yunikorn_testing.worker_contracts",
 )
 
@@ -50,6 +51,14 @@ from yunikorn_testing.assertions import (  # noqa: E402
 from yunikorn_testing.cluster import Cluster, Clusters, MakeScheduler, Placement  # noqa: E402
 from yunikorn_testing.command_contract import CommandContract  # noqa: E402
 from yunikorn_testing.door_contract import DoorContract, ServiceSample  # noqa: E402
+from yunikorn_testing.gang_samples import (  # noqa: E402
+    DomainSample,
+    GangPartSample,
+    GangSample,
+    gang,
+    gang_part,
+    topology,
+)
 from yunikorn_testing.offering import registry_with  # noqa: E402
 from yunikorn_testing.permit_contract import PermitPolicyContract  # noqa: E402
 from yunikorn_testing.placement_contract import PlacementRuleContract  # noqa: E402
@@ -79,6 +88,10 @@ from yunikorn_testing.sort_contracts import (  # noqa: E402
     NodeSortPolicyContract,
     QueueSortPolicyContract,
 )
+from yunikorn_testing.topology_contracts import (  # noqa: E402
+    GangPlacementPolicyContract,
+    TopologySourceContract,
+)
 from yunikorn_testing.worker_contracts import (  # noqa: E402
     AdmissionPolicyContract,
     SubmitPolicyContract,
@@ -96,8 +109,12 @@ __all__ = [
     "Cluster",
     "Clusters",
     "CommandContract",
+    "DomainSample",
     "DoorContract",
     "EventSinkContract",
+    "GangPartSample",
+    "GangPlacementPolicyContract",
+    "GangSample",
     "MakeScheduler",
     "NodeSample",
     "NodeSortPolicyContract",
@@ -114,6 +131,7 @@ __all__ = [
     "ReservationPolicyContract",
     "ServiceSample",
     "SubmitPolicyContract",
+    "TopologySourceContract",
     "UserGroupResolverContract",
     "allocation",
     "application",
@@ -125,8 +143,11 @@ __all__ = [
     "assert_queue",
     "assert_rejected_because",
     "foreign_task",
+    "gang",
+    "gang_part",
     "node",
     "queue",
     "registry_with",
     "submission",
+    "topology",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from yunikorn import api
+from yunikorn_testing.gang_samples import DomainSample, GangPartSample, GangSample
 from yunikorn_testing.samples import (
     AllocationSample,
     ApplicationSample,
@@ -31,6 +32,9 @@ VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
     AllocationSample: (api.Allocation,),
     AskClassSample: (api.AskClass,),
     api.PastService: (api.PastService,),
+    GangPartSample: (api.GangPart,),
+    GangSample: (api.PlacedGang,),
+    DomainSample: (api.TopologyDomain,),
 }
 """Views that each class of samples implements; the first one names it in messages."""
 MEMBERS = {
@@ -80,6 +84,8 @@ class WatchedReading:
         """
         if type(value) in VIEWS:
             return Watched(value, self, path)
+        if type(value) is tuple:  # parts of gangs, and domains below
+            return tuple([self.watch(one, path) for one in value])
         if isinstance(value, MappingProxyType):  # allocations by uuid, or lists of them by node
             return MappingProxyType({key: self._watch_entries(one, path) for key, one in value.items()})
         if isinstance(value, api.Submission):

@@ -50,6 +50,8 @@ def test_own_keys_are_marked() -> None:
             "submitpolicies",
             "admission",
             "permits",
+            "topology",
+            "gangplacement",
             "nodesortpolicies",
             "periods",
         ),

@@ -10,9 +10,11 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.core.kit import RM, configuration, queue, with_plugins
+from tests.core.gangs import GangRM
+from tests.core.kit import configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.framework.kinds import KINDS
+from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG
 
 Answer = Callable[[], Any]
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
@@ -46,6 +48,8 @@ class Setting:
     properties: dict[str, str] = attrs.Factory(dict)
     partition: dict[str, Any] = attrs.Factory(dict)
     sinks: tuple[str, ...] = ()
+    topology: str = ""
+    """Requirement of the applications, which are gangs, on the topology."""
 
 
 def app_sort(answer: Answer) -> Setting:
@@ -180,6 +184,28 @@ def permit(answer: Answer) -> Setting:
     return Setting("permit_policies", Bad, FINE, partition={"permits": ["bad"]})
 
 
+def topology(answer: Answer) -> Setting:
+    class Bad(api.TopologySource):
+        name = "bad"
+        levels = ("rack",)
+
+        def path(self, node: api.Node) -> Any:
+            return answer()
+
+    return Setting("topology_sources", Bad, ALL, partition={"topology": [{"name": "bad"}]})
+
+
+def gang_placement(answer: Answer) -> Setting:
+    class Bad(api.GangPlacementPolicy):
+        name = "bad"
+
+        def rank(self, gang: api.PlacedGang, domain: api.TopologyDomain) -> Any:
+            return answer()
+
+    partition = {"topology": ["zone"], "gangplacement": "bad"}
+    return Setting("gang_placement_policies", Bad, ALL, partition=partition, topology="zone")
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -196,6 +222,14 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "quota": (quota, {"wrong type": lambda: 7, "negative": lambda: api.Quota({"vcore": -1})}),
     "reservation": (reservation, {"NaN": NAN, "wrong type": lambda: "2"}),
     "permit": (permit, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
+    "topology": (
+        topology,
+        {"too short": list, "wrong type": lambda: 7, "a text": lambda: "r", "wrong items": lambda: [1]},
+    ),
+    "gang-placement": (
+        gang_placement,
+        {"NaN": NAN, "wrong type": lambda: "1", "wrong items": lambda: (1, "2"), "nothing": lambda: None},
+    ),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")
@@ -231,13 +265,17 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
         leaf["properties"] = setting.properties
     text["events"] = {"sinks": ["collector", *setting.sinks]}
 
-    rm = RM(json.dumps(text), with_plugins(**plugins))
+    rm = GangRM(json.dumps(text), with_plugins(**plugins))
     for app_id, where in APPLICATIONS.items():
+        if setting.topology:
+            rm.gang(app_id, "Atomic", f"root.{where}", tags={GANG_TOPOLOGY_TAG: setting.topology}, vcore=2)
+            rm.task(app_id, app_id, "members", 2, vcore=1)
+            continue
         rm.app(app_id, f"root.{where}", user=app_id, groups=())
         if rm.state(app_id) != "Rejected":
             rm.ask(app_id, count=2, vcore=1)
     for node_id in ("n1", "n2"):
-        rm.node(node_id, vcore=20)
+        rm.node(node_id, {"zone": "z"}, vcore=20)
     rm.schedule()
     rm.app("last", "root.b", user="last", groups=())
     if rm.state("last") != "Rejected":

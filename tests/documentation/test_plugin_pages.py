@@ -25,6 +25,7 @@ from yunikorn.framework.kinds import (
     COMMAND,
     DOOR,
     EVENT_SINK,
+    GANG_PLACEMENT,
     KINDS,
     NODE_SORT,
     PERMIT,
@@ -36,6 +37,7 @@ from yunikorn.framework.kinds import (
     RESERVATION,
     RESOLVER,
     SUBMIT,
+    TOPOLOGY,
     PluginKind,
 )
 from yunikorn.framework.registry import Registry
@@ -57,6 +59,8 @@ PAGE = {
     QUOTA: DOCS / "plugins" / "quota-policies.md",
     RESERVATION: DOCS / "plugins" / "reservation-policies.md",
     PERMIT: DOCS / "plugins" / "permit-policies.md",
+    TOPOLOGY: DOCS / "plugins" / "topology-sources.md",
+    GANG_PLACEMENT: DOCS / "plugins" / "gang-placement.md",
     COMMAND: DOCS / "plugins" / "commands.md",
     DOOR: DOCS / "plugins" / "doors.md",
 }
@@ -125,11 +129,13 @@ def test_page_lists_the_default_plugins(kind: PluginKind, registry: Registry) ->
     [
         *(api.Application, api.PastService, api.Ask, api.Node, api.Queue, api.AskClass),
         *(api.Event, api.Context, api.ResourceManager),
+        *(api.GangPart, api.PlacedGang, api.TopologyDomain),
     ],
 )
 def test_every_attribute_that_plugins_see_is_listed(view: type[Any]) -> None:
     section = VIEWS.partition(f"\n## {view.__name__}\n")[2].partition("\n## ")[0]
     names = {field.name for field in attrs.fields(view)} if attrs.has(view) else public(view)
+    names |= OF_ALL_KINDS & {*vars(view)}
     assert set(re.findall(r"^\| `(\w+)", section, re.MULTILINE)) == names
 
 

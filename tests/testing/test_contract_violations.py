@@ -24,6 +24,7 @@ from yunikorn.api import (
     Context,
     Event,
     EventSink,
+    GangPlacementPolicy,
     Node,
     NodeSortPolicy,
     PermitPolicy,
@@ -37,12 +38,14 @@ from yunikorn.api import (
     QuotaPolicy,
     ReservationPolicy,
     SubmitPolicy,
+    TopologySource,
     UserGroupResolver,
 )
 from yunikorn_testing import (
     AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,
+    GangPlacementPolicyContract,
     NodeSortPolicyContract,
     PermitPolicyContract,
     PlacementRuleContract,
@@ -53,6 +56,7 @@ from yunikorn_testing import (
     QuotaPolicyContract,
     ReservationPolicyContract,
     SubmitPolicyContract,
+    TopologySourceContract,
     UserGroupResolverContract,
 )
 
@@ -70,6 +74,8 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     QuotaPolicy: QuotaPolicyContract,
     ReservationPolicy: ReservationPolicyContract,
     PermitPolicy: PermitPolicyContract,
+    TopologySource: TopologySourceContract,
+    GangPlacementPolicy: GangPlacementPolicyContract,
 }
 
 

@@ -27,11 +27,21 @@ from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
-from yunikorn_policies import app_sort, multifactor, node_sort, preemption, queue_sort, reservations
+from yunikorn_plugins.topology_sources import AttributeTopology
+from yunikorn_policies import (
+    app_sort,
+    gang_placement,
+    multifactor,
+    node_sort,
+    preemption,
+    queue_sort,
+    reservations,
+)
 from yunikorn_testing import (
     AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,
+    GangPlacementPolicyContract,
     NodeSortPolicyContract,
     PermitPolicyContract,
     PlacementRuleContract,
@@ -42,6 +52,7 @@ from yunikorn_testing import (
     QuotaPolicyContract,
     ReservationPolicyContract,
     SubmitPolicyContract,
+    TopologySourceContract,
     UserGroupResolverContract,
     application,
     ask,
@@ -101,6 +112,22 @@ class TestBoundedReservations(ReservationPolicyContract):
     policy = reservations.StandardReservations(
         delay=1.5, total=9, perqueue=3, perapplication=1, duration=600.0, pause=5.0
     )
+
+
+class TestBestFit(GangPlacementPolicyContract):
+    policy = gang_placement.BestFit()
+
+
+class TestLeastFree(GangPlacementPolicyContract):
+    policy = gang_placement.LeastFree()
+
+
+class TestBalanced(GangPlacementPolicyContract):
+    policy = gang_placement.Balanced()
+
+
+class TestAttributeTopology(TopologySourceContract):
+    source = AttributeTopology(["block", "rack"])
 
 
 class TestProvided(PlacementRuleContract):

@@ -140,6 +140,7 @@ class GangFormation:
             for look_again in self._changes.readers.more_to_try:
                 look_again()
         gang.overdue = gang.reported = gang.alone = False
+        gang.first_try = gang.relaxes_at = None
         self.overdue.pop(gang.app.id, None)
 
     def hold(self, gang: AtomicGang) -> None:
@@ -163,6 +164,8 @@ class GangFormation:
 
     def unblock_rest(self, gang: AtomicGang) -> None:
         """Treat the remaining waiting asks of a gang as ordinary requests."""
+        for finished in self._changes.readers.gang_finished:
+            finished(gang)
         for ask in gang.asks:
             if ask.gang_blocked:
                 self._pending_accounting.unblock_for_gang(ask)

@@ -413,6 +413,7 @@ class Partition:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:
+            node.mark_changed()
             self.accounting.node_reservations.capacity_changed(node)
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.ask_class.required]:

@@ -66,14 +66,15 @@ class PartitionGangs:
     def is_gang_blocked(self, ask: Ask) -> bool:
         """Return True if an ask of a task group must not be scheduled because of its gang."""
         app = ask.app
-        if app.atomic is not None:
-            return not app.atomic.done
+        whole = ask.whole_gang
+        if whole is not None:
+            return not whole.done
         group = app.gang.groups.get(ask.task_group) if app.gang is not None else None
         return group is not None and not ask.placeholder and group.is_replaceable
 
     def blocked_added(self, ask: Ask) -> None:
         """Queue a gang-blocked ask to replace a placeholder."""
-        if ask.app.gang is not None:
+        if ask.app.gang is not None and not ask.placeholder:
             group = ask.app.gang.groups[ask.task_group]
             group.add(ask)
             self._make_ready(group)
@@ -96,6 +97,8 @@ class PartitionGangs:
             else:
                 group.count += difference
             self._block_or_unblock(app, group, before)
+            if app.whole_gang is not None:
+                self.formation.count(app.whole_gang, ask, difference)
 
     def _group(self, app: Application, one: Ask | Allocation) -> TaskGroup:
         if app.gang is None:
@@ -160,10 +163,10 @@ class PartitionGangs:
 
     def joined(self, allocation: Allocation) -> None:
         """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
-        atomic = allocation.app.atomic
-        if atomic is not None and not atomic.done and allocation.task_group:
-            self.formation.finish(atomic)
-            self.formation.unblock_rest(atomic)
+        whole = allocation.app.whole_gang
+        if whole is not None and not whole.done and allocation.task_group:
+            self.formation.finish(whole)
+            self.formation.unblock_rest(whole)
 
     def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
         """Account for the end of a placeholder."""

@@ -15,6 +15,13 @@ from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.command_line import Command
 from yunikorn.api.doors import Door, RunningCore, Service
 from yunikorn.api.event_sinks import EventSink
+from yunikorn.api.gang_placement import (
+    GangPart,
+    GangPlacementPolicy,
+    PlacedGang,
+    TopologyDomain,
+    TopologySource,
+)
 from yunikorn.api.node_choice import Predicate, Where
 from yunikorn.api.permit_policy import PermitPolicy
 from yunikorn.api.preemption_policy import PreemptionCause, PreemptionPolicy
@@ -59,10 +66,13 @@ __all__ = [
     "Door",
     "Event",
     "EventSink",
+    "GangPart",
+    "GangPlacementPolicy",
     "Node",
     "NodeSortPolicy",
     "PastService",
     "PermitPolicy",
+    "PlacedGang",
     "PlacementRule",
     "Plugin",
     "Predicate",
@@ -82,6 +92,8 @@ __all__ = [
     "Submission",
     "SubmitPolicy",
     "Task",
+    "TopologyDomain",
+    "TopologySource",
     "UserGroupResolver",
     "Wait",
     "Where",

@@ -6,6 +6,7 @@ from itertools import islice
 
 import attrs
 
+from yunikorn.config.document import Scalar
 from yunikorn.config.keys import Draft
 from yunikorn.config.node_order_reader import read_node_sort, read_node_sorts
 from yunikorn.config.plugin_refs import (
@@ -32,10 +33,12 @@ from yunikorn.config.quota_checks import check_applications, check_limits, check
 from yunikorn.config.rule_configs import RuleDraft, check_paths, read_rules
 from yunikorn.config.yaml_reading import Findings, YamlTable
 from yunikorn.framework import kinds
-from yunikorn.framework.kinds import ADMISSION, PERMIT, PREDICATE, RESOLVER, SUBMIT
+from yunikorn.framework.kinds import ADMISSION, GANG_PLACEMENT, PERMIT, PREDICATE, RESOLVER, SUBMIT, TOPOLOGY
 
 DEFAULT_NAME = "default"
 NO_RESOLVER = ("", "none")
+LEVELS_SOURCE = "attributes"
+"""Topology source of a partition that lists levels only."""
 _NAMED = 3
 """Maximum number of other paths in a message; the remaining paths are only counted."""
 
@@ -56,6 +59,8 @@ class PartitionDraft(Draft[PartitionConfig]):
     submit_policies: tuple[PluginRef, ...]
     admission: tuple[PluginRef, ...]
     permits: tuple[PluginRef, ...]
+    topology: tuple[PluginRef, ...]
+    gang_placement: PluginRef
     periods: dict[str, int | None]
 
 
@@ -76,6 +81,9 @@ def read_partition(table: YamlTable, plugins: PluginCheck) -> PartitionDraft:
     draft.submit_policies = read_plugin_list(table, "submitpolicies", SUBMIT, plugins)
     draft.admission = read_plugin_list(table, "admission", ADMISSION, plugins)
     draft.permits = read_plugin_list(table, "permits", PERMIT, plugins)
+    draft.topology = _read_topology(table, plugins)
+    default = PARTITION.defaults["gang_placement"]
+    draft.gang_placement = read_plugin_ref(table, "gangplacement", GANG_PLACEMENT, default, plugins)
     if (periods := table.table("periods")) is not None:
         PERIODS.check_keys(periods)
         draft.periods = PERIODS.given(periods, {})
@@ -109,6 +117,18 @@ def _read_reservations(partition: YamlTable, plugins: PluginCheck) -> PluginRef:
     ref = PluginRef(name, options, required=table.boolean(REQUIRED, True))
     plugins.check(kinds.RESERVATION, ref, table.spot("policy"), table.here())
     return ref
+
+
+def _read_topology(partition: YamlTable, plugins: PluginCheck) -> tuple[PluginRef, ...]:
+    """Read the topology: a list of levels, which is one tree by attributes, or a list of sources."""
+    spots = partition.items("topology") or ()
+    levels = [spot.node.text for spot in spots if isinstance(spot.node, Scalar)]
+    if not levels or len(levels) < len(spots):
+        return read_plugin_list(partition, "topology", TOPOLOGY, plugins)
+    ref = PluginRef(LEVELS_SOURCE, {"levels": levels})
+    at = partition.spot("topology")
+    plugins.check(TOPOLOGY, ref, at, at)
+    return (ref,)
 
 
 def _read_resolver(partition: YamlTable, plugins: PluginCheck) -> ResolverRef | None:

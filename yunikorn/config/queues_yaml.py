@@ -24,6 +24,7 @@ from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.framework.kinds import (
     ADMISSION,
     EVENT_SINK,
+    GANG_PLACEMENT,
     NODE_SORT,
     PERMIT,
     PLACEMENT,
@@ -31,6 +32,7 @@ from yunikorn.framework.kinds import (
     RESERVATION,
     RESOLVER,
     SUBMIT,
+    TOPOLOGY,
 )
 from yunikorn.framework.kinds import PREEMPTION as PREEMPTION_POLICY
 from yunikorn.framework.plugin_code import LoadedPlugin
@@ -427,6 +429,22 @@ class PartitionConfig:
         "[permit policies](plugins/permit-policies.md) that may hold a placement before the resource manager"
         " is informed of it, in order, each a name or `{name: NAME, OPTION: VALUE}`",
         "[together]",
+        ours=True,
+    )
+    topology: tuple[PluginRef, ...] = key(
+        plugins(TOPOLOGY),
+        (),
+        "levels of the [topology](topology.md), the outermost first, each an attribute of the nodes; or a"
+        " [source](plugins/gang-placement.md#topology-sources) `{name: NAME, OPTION: VALUE}` for each tree",
+        "[block, rack]",
+        ours=True,
+    )
+    gang_placement: PluginRef = key(
+        plugin_ref(GANG_PLACEMENT),
+        PluginRef("best-fit"),
+        "the [policy](plugins/gang-placement.md) that chooses the domain of a gang: a name or a mapping",
+        "balanced",
+        name="gangplacement",
         ours=True,
     )
     node_sorts: Mapping[str, PluginRef] = key(

@@ -168,7 +168,7 @@ def failed_attempts(at: PartitionScheduler, ask: Ask) -> list[FailedAttempts]:
     """Return the failed attempts for a pending request, then the conditions under which it is not tried."""
     found, app = ask.failed_attempts, ask.app
     conditions = [*of_application(at, app), *_of_backoff(at, app)]
-    gang = app.atomic
+    gang = ask.whole_gang
     if ask.gang_blocked and (gang is None or not gang.is_unformed):
         conditions += _of_unrequested(ask, gang)
     if not found and not conditions:
@@ -221,7 +221,7 @@ def likeness_of(at: PartitionScheduler, ask: Ask) -> Hashable:
     """Return a key that is equal for requests with the same answers to all checks."""
     app = ask.app
     if ask.gang_blocked:
-        return (app.id, "" if app.atomic is not None else ask.task_group)
+        return (app.id, "" if ask.whole_gang is not None else ask.task_group)
     is_shared = at.policies.predicates.are_shared and ask.failed_starts is None
     alone = 0 if is_shared else ask.arrival
     return (ask.pending_class.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
@@ -311,7 +311,7 @@ def _of_failed_starts(at: PartitionScheduler, failed: FailedStarts) -> Iterator[
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:
-    gang = ask.app.atomic
+    gang = ask.whole_gang
     if gang is not None:
         at.partition.gangs.formation.choose_members(gang)
     yield from _of_unrequested(ask, gang)
@@ -346,6 +346,11 @@ def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeS
         pieces = (
             f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
         )
+        if gang.app.topology is not None and isinstance(ask_class, GangClass) and ask_class.why:
+            pieces = ask_class.why
+            if gang.relaxes_at is not None:
+                left = max(0, gang.relaxes_at - at.partition.clock.now())
+                pieces += f"; a wider level is tried in {describe_duration(left)}"
         summary = "no room for its whole gang at once"
         yield Reason("gang", summary, f"{summary} (requested {in_words(request.resource)}; {pieces})")
 

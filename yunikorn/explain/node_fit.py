@@ -36,13 +36,15 @@ class NodeFit:
     """Missing amount per resource type, given the current allocations."""
     missing: Tally
     """Missing amount per resource type if the node were empty."""
+    outside: str = ""
+    """Domain of the topology that the request must be placed in, and that the node is outside of."""
     refusal: tuple[Predicate, str] | None = None
     """Refusing predicate and its reason."""
 
     @property
     def has_room(self) -> bool:
         """True if the node is open to the request and has room; ignores predicates."""
-        return not (self.drained or self.reserved or self.lacking)
+        return not (self.drained or self.reserved or self.lacking or self.outside)
 
     @property
     def takes_it(self) -> bool:
@@ -55,7 +57,7 @@ class NodeFit:
 
         Nodes that are too small or refused by a predicate are further away than all others.
         """
-        never = (self.refusal is not None) + 2 * bool(self.missing)
+        never = (self.refusal is not None or bool(self.outside)) + 2 * bool(self.missing)
         things = self.drained + self.reserved + bool(self.lacking)
         capacity = self.node.capacity
         share = max((amount / capacity.get(name, 1) for name, amount in self.lacking.items()), default=0.0)
@@ -74,7 +76,10 @@ def evaluate(ask: Ask, node: Node) -> NodeFit:
         if empty < amount:
             missing[name] = amount - empty
     others = bool(node.reservations) and ask not in node.reservations
-    return NodeFit(node, not node.schedulable and not required, others and not required, lacking, missing)
+    drained, reserved = not node.schedulable and not required, others and not required
+    home = ask.ask_class.home
+    outside = "" if home is None or home.has(node) else home.label
+    return NodeFit(node, drained, reserved, lacking, missing, outside)
 
 
 @attrs.define
@@ -86,6 +91,8 @@ class FitSummary:
     reserved: int = 0
     reserved_node: str = ""
     """Id of the first node that is reserved for others."""
+    outside: Counter[str] = attrs.Factory(Counter)
+    """Number of nodes outside the domain that the request must be placed in, by domain."""
     too_small: int = 0
     """Number of nodes that would be too small even if empty."""
     lacking: Counter[str] = attrs.Factory(Counter)
@@ -98,7 +105,9 @@ class FitSummary:
         """Count a node that does not accept the request under the first condition that stops the request."""
         self.nodes += 1
         self.too_small += bool(fit.missing)
-        if fit.drained:
+        if fit.outside:
+            self.outside[fit.outside] += 1
+        elif fit.drained:
             self.drained += 1
         elif fit.reserved:
             self.reserved += 1
@@ -137,6 +146,7 @@ class FitSummary:
         parts += [
             f"{count} refused by {name}: {reason}" for (name, reason), count in sorted(self.refused.items())
         ]
+        parts += [f"{count} outside {domain}" for domain, count in sorted(self.outside.items())]
         if self.reserved:
             parts.append(f"{self.reserved} reserved for others")
         if self.drained:

@@ -90,7 +90,7 @@ def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[str]:
-    gang = ask.app.atomic
+    gang = ask.whole_gang
     if gang is not None:
         at.partition.gangs.formation.choose_members(gang)
     if gang is None:
@@ -120,7 +120,14 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang, scan: NodeScan) -> Ite
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
         yield f"free room on nodes for {lacking} more of its {size} members{amount}"
     elif gang.request is not None and gang.request.ask_class.unschedulable and not gang.refusals:
-        yield f"reduce fragmentation of the free resources: its {size} members must fit on the nodes at once"
+        if gang.app.topology is not None:
+            levels = gang.app.topology.levels
+            yield f"free room together, by {' or '.join(reversed(levels))}, or let the gang use a wider level"
+        else:
+            yield (
+                "reduce fragmentation of the free resources: "
+                f"its {size} members must fit on the nodes at once"
+            )
 
 
 # -- quotas and limits ----------------------------------------------------------------------------------

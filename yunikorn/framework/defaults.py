@@ -33,6 +33,8 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_plugins.admission_policies": ("admission",),
     "yunikorn_plugins.quota_policies": ("quota",),
     "yunikorn_plugins.permit_policies": ("permit",),
+    "yunikorn_plugins.topology_sources": ("topology",),
+    "yunikorn_policies.gang_placement": ("gang-placement",),
     "yunikorn_service.grpc_door": ("door",),
     "yunikorn_rest.rest_door": ("door",),
     "yunikorn_service.recording_door": ("door",),

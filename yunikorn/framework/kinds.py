@@ -182,6 +182,25 @@ PERMIT = PluginKind(
     arguments=("allocation",),
     reserved=("name",),
 )
+TOPOLOGY = PluginKind(
+    id="topology",
+    title="topology source",
+    hook="yunikorn_topology_sources",
+    base=api.TopologySource,
+    method="path",
+    arguments=("node",),
+    reserved=("name",),
+)
+GANG_PLACEMENT = PluginKind(
+    id="gang-placement",
+    title="gang placement policy",
+    hook="yunikorn_gang_placement_policies",
+    base=api.GangPlacementPolicy,
+    method="rank",
+    refusing=("refuses",),
+    arguments=("gang", "domain"),
+    reserved=("name",),
+)
 KINDS = (
     APP_SORT,
     QUEUE_SORT,
@@ -196,6 +215,8 @@ KINDS = (
     QUOTA,
     RESERVATION,
     PERMIT,
+    TOPOLOGY,
+    GANG_PLACEMENT,
 )
 """Kinds of policies, which configurations name."""
 COMMAND = PluginKind(

@@ -164,7 +164,7 @@ class SchedulingStateReporter:
 
     def _gang_found_no_nodes(self, ask: Ask, gangs: dict[AtomicGang, bool]) -> bool:
         """Return True for a member of an Atomic gang that is whole, and that only a lack of nodes stops."""
-        gang = ask.app.atomic
+        gang = ask.whole_gang
         if gang is None or ask.key not in gang.needed:
             return False
         known = gangs.get(gang)

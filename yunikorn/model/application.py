@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang, Gang
+    from yunikorn.model.gang_topology import GangTopology
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_history import UsageHistory
     from yunikorn.model.usage_tracker import UsageTracker
@@ -183,6 +184,7 @@ class Application(QueueMember):
         "submitted",
         "tags",
         "timer",
+        "topology",
         "tracked",
         "unannounced",
         "unanswered",
@@ -227,12 +229,10 @@ class Application(QueueMember):
         self.waiting_since = submitted
         self.misses = 0
         """Number of consecutive requests that fit no node, if its queue has a back-off."""
-        self.id = app_id
-        self.submitted = submitted
+        self.id, self.submitted = app_id, submitted
         # Attributes used only when the application is added, changed or removed.
-        self.user = user
+        self.user, self.queue_name = user, queue_name
         self.groups: tuple[str, ...] = tuple(groups)
-        self.queue_name = queue_name
         self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
         self.arrival = arrival
         self.state_log: list[StateLogEntry] = []
@@ -249,6 +249,8 @@ class Application(QueueMember):
         self.gang_style = SOFT
         """Gang scheduling style, also of placeholders that arrive later."""
         self.atomic: AtomicGang | None = None
+        self.topology: GangTopology | None = None
+        """Requirements of the tasks on the topology; None without any."""
         self.counted = False
         """True if the application counts as running in its leaf queue and all parents."""
         self.counted_by_limits = False
@@ -466,9 +468,14 @@ class Application(QueueMember):
         if self.gang is not None:
             for group in self.gang.groups.values():
                 group.sort_again()
-        if self.atomic is not None:
-            self.atomic.sort_again()
+        if self.whole_gang is not None:
+            self.whole_gang.sort_again()
         self.requests.sort_again()
+
+    @property
+    def whole_gang(self) -> AtomicGang | None:
+        """Members or placeholders that are placed as a whole; None without any."""
+        return self.atomic if self.gang is None else self.gang.together
 
     def hold(self, hold: ApplicationHold) -> None:
         """Keep the application from being scheduled; it must not have pending asks yet."""

@@ -372,9 +372,17 @@ class Ask(WithSpec):
             )
 
     @property
+    def whole_gang(self) -> AtomicGang | None:
+        """The gang whose members are placed as a whole, if the ask may be one of them; else None.
+
+        Where placeholders are placed as a whole, real requests are no members.
+        """
+        return self.app.whole_gang if self.placeholder or self.app.gang is None else None
+
+    @property
     def failed_attempts(self) -> list[FailedAttempts]:
         """Failed attempts to place the ask or equivalent ones, by reason, the latest last."""
-        found, gang = self._attempts_by_class(), self.app.atomic
+        found, gang = self._attempts_by_class(), self.whole_gang
         if self.extras is not None and self.extras.log is not None:
             found += self.extras.log.since(INT64_MIN, is_stopped=True)
         if gang is not None and self.key in gang.needed and gang.request is not None:

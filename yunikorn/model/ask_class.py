@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.index.fit_index import FitIndex
 from yunikorn.model.attempt_log import NO_ROOM, OVER_LIMIT, AttemptLog
@@ -37,8 +37,8 @@ IDLE_PENDING_CLASSES = 256
 NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
 NO_NODES: frozenset[str] = frozenset()
-_AVOIDING = "\0avoiding"
-"""Marks the avoided nodes among the classes for predicates."""
+_RESTRICTED = "\0restricted"
+"""Marks the restrictions to nodes among the classes for predicates."""
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
@@ -53,6 +53,7 @@ class AskClass:
         "avoids",
         "bit",
         "classes",
+        "home",
         "key",
         "log",
         "node_order",
@@ -78,9 +79,11 @@ class AskClass:
         self.pairs: Pairs = tuple(resource.items())
         self.bit = bit
         self.searched_apart = bool(self.required)
-        """True if the search for a node differs: one node is required, or some are avoided."""
+        """True if the search for a node differs, because nodes are required or avoided."""
         self.avoids = NO_NODES
         """Nodes on which requests are not placed, because the RM could not start them there."""
+        self.home: HomeDomain | None = None
+        """Domain of the topology in which requests must be placed; None without one."""
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
         """Pending classes by limit trackers; the key ends with an additional None for gangs whose visits are
         forced."""
@@ -112,6 +115,10 @@ class AskClass:
         """True if requests of the class may be placed on drained nodes and nodes reserved for others."""
         return bool(self.required)
 
+    def rules_out(self, node: Node) -> bool:
+        """Return True if requests must not be placed on `node`, whatever room it has."""
+        return False
+
     def log_search(self, ask: Ask, refusals: Mapping[str, int], now: int) -> None:
         """Log a search without a node; without `refusals`, for the known reasons or for lack of room."""
         log = self.log
@@ -139,18 +146,39 @@ class AskClass:
         return True
 
 
-class AvoidingClass(AskClass):
-    """Ask class of requests that failed to start on some nodes; otherwise as another ask class."""
+class HomeDomain(Protocol):
+    """Domain of the topology in which further members of a gang must be, as it is now."""
+
+    @property
+    def label(self) -> str:
+        """Name of the domain in messages."""
+        ...
+
+    def has(self, node: Node) -> bool:
+        """Return True if a node is in the domain."""
+        ...
+
+    def nodes(self) -> Iterable[Node]:
+        """Return the nodes of the domain."""
+        ...
+
+
+class RestrictedClass(AskClass):
+    """Ask class of requests that avoid nodes or must be in a domain; otherwise as another ask class."""
 
     __slots__ = ()
 
-    def avoid(self, nodes: frozenset[str]) -> None:
-        """Set the nodes that are avoided; called once."""
-        self.avoids, self.searched_apart = nodes, True
+    def restrict(self, avoids: frozenset[str], home: HomeDomain | None) -> None:
+        """Set the restrictions; called once."""
+        self.avoids, self.home, self.searched_apart = avoids, home, True
+
+    def rules_out(self, node: Node) -> bool:
+        """Return True if requests must not be placed on `node`."""
+        return node.id in self.avoids or (self.home is not None and not self.home.has(node))
 
     def fits(self, node: Node) -> bool:
-        """Return True if `node` has room for one request and is not avoided."""
-        return node.id not in self.avoids and super().fits(node)
+        """Return True if `node` has room for one request and is not ruled out."""
+        return super().fits(node) and not self.rules_out(node)
 
 
 class AskClasses:
@@ -206,14 +234,18 @@ class AskClasses:
             self._idle += 1
         return ask_class
 
-    def avoiding(self, ask_class: AskClass, nodes: frozenset[str]) -> AskClass:
-        """Return the ask class of requests of `ask_class` that avoid these nodes."""
+    def restricted(
+        self, ask_class: AskClass, avoids: frozenset[str] = NO_NODES, home: HomeDomain | None = None
+    ) -> AskClass:
+        """Return the ask class of requests of `ask_class` that avoid nodes, or must be in a domain."""
+        if not avoids and home is None:
+            return ask_class
         _, node_order, required, classes, value = ask_class.key
         # Classes of predicates are tuples of their values; this one has a longer tuple.
-        longer = (*classes, (_AVOIDING, nodes))
-        found = self.of(ask_class.resource, node_order, required, longer, AvoidingClass, value)
-        if isinstance(found, AvoidingClass) and not found.avoids:
-            found.avoid(nodes)
+        longer = (*classes, (_RESTRICTED, avoids, home))
+        found = self.of(ask_class.resource, node_order, required, longer, RestrictedClass, value)
+        if isinstance(found, RestrictedClass) and not found.avoids and found.home is None:
+            found.restrict(avoids, home)
         return found
 
     def _take_bit(self) -> int:

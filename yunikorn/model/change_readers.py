@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.gang import AtomicGang
     from yunikorn.model.queue import Queue
 
 
@@ -29,6 +30,8 @@ class ChangeReaders:
         """So many members have left a queue that its order should forget them now."""
         self.gang_timed_out: list[Callable[[Application], None]] = []
         """The time for the placeholders of an application is over; its requests are about to end."""
+        self.gang_finished: list[Callable[[AtomicGang], None]] = []
+        """The members of a gang are placed; its remaining asks are about to be ordinary ones."""
         self.more_to_try: list[Callable[[], None]] = []
         """Requests may be tried now that were left out: by a gang, a back-off, or a policy of their queue."""
         # -- reservations and held placements --

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.model.ask import Ask
@@ -99,7 +99,8 @@ class Gang:
     """Gang of an application: its task groups and the resources held by placeholders."""
 
     __slots__ = (
-        "groups", "placed", "placeholders", "promised", "style", "timeout", "timer", "total", "worked",
+        "groups", "placed", "placeholders", "promised", "style", "timeout", "timer", "together",
+        "total", "worked",
     )  # fmt: skip
 
     def __init__(self, total: Resource, style: str, timeout: int) -> None:
@@ -116,6 +117,8 @@ class Gang:
         self.promised: dict[Ask, list[Allocation]] = {}
         """Replacements by request whose placeholders the resource manager has not ended yet."""
         self.timer: Timer | None = None
+        self.together: AtomicGang | None = None
+        """The placeholders, placed as a whole where the topology requires it; None if one by one."""
         self.worked = False
         """True if a real allocation of the application has ended."""
 
@@ -182,7 +185,7 @@ _ORDER = attrgetter("order")
 class GangClass(AskClass):
     """Ask class of the requests that represent gangs of equal composition."""
 
-    __slots__ = ("members", "possible", "why")
+    __slots__ = ("judged", "members", "possible", "why")
 
     def __init__(self, key: Key, resource: Resource, bit: int) -> None:
         super().__init__(key, resource, bit)
@@ -190,6 +193,8 @@ class GangClass(AskClass):
         self.possible: tuple[tuple[int, int], bool] | None = None
         """Result of the check for a fit on empty nodes, preceded by the versions of nodes and
         configuration."""
+        self.judged: dict[str, dict[Any, Any]] = {}
+        """Results of the checks of domains of the topology, by application if they depend on it."""
         self.why = ""
         """Reason why the latest attempt to place such a gang failed."""
 
@@ -214,12 +219,14 @@ class AtomicGang:
         "asks",
         "deadline",
         "done",
+        "first_try",
         "held",
         "is_unformed",
         "members",
         "needed",
         "overdue",
         "refusals",
+        "relaxes_at",
         "reported",
         "request",
         "total",
@@ -227,6 +234,10 @@ class AtomicGang:
 
     def __init__(self, app: Application, total: Resource) -> None:
         self.app = app
+        self.relaxes_at: int | None = None
+        """Time at which a preferred level is given up, and the gang is tried again (ns)."""
+        self.first_try: int | None = None
+        """Time of the first attempt to place the members (ns), from which preferred levels count."""
         self.total = total
         """Size of the gang: the gang is whole when its members add up to at least this amount."""
         self.asks: list[Ask] = []
@@ -303,7 +314,9 @@ class AtomicGang:
         counts: dict[object, int] = {}
         for ask, count in self.members:
             counts[ask.ask_class.key] = counts.get(ask.ask_class.key, 0) + count
-        return ("gang", tuple(counts.items()), self.app.id if self.alone else "")
+        topology = self.app.topology
+        alone = self.alone or (topology is not None and topology.is_timed)
+        return ("gang", tuple(counts.items()), topology, self.app.id if alone else "")
 
     @property
     def force_visit(self) -> bool:

@@ -33,6 +33,8 @@ def make_gang(app: Application, total: Resource, timeout: int, partition: Partit
     else:
         timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
         app.gang = Gang(total, app.gang_style, timeout)
+        if app.topology is not None:
+            app.gang.together = AtomicGang(app, total)
 
 
 def report_style(app: Application, style: str, partition: Partition) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.key_indexes import AskIndex
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, REQUIRED_NODE_TAG, Ask, AskSpec
+from yunikorn.model.ask_class import NO_NODES
 from yunikorn.model.creation_times import created_at
 from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
 from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass, PendingClass
+    from yunikorn.model.gang import AtomicGang
     from yunikorn.scheduling.application_admission import MaxAppsEvents
     from yunikorn.scheduling.ask_order import AskOrder
-    from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.preemption import Preemption
+    from yunikorn.scheduling.topology.gang_planner import GangPlanner
 
 AS_REQUESTED = "ask released as per RM request"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
@@ -87,12 +89,13 @@ class AskAdmission:
     def __init__(
         self,
         partition: Partition,
-        orders: NodeOrders,
+        planner: GangPlanner,
         preemption: Preemption,
         max_apps_events: MaxAppsEvents,
     ) -> None:
         self._partition = partition
-        self._orders = orders
+        self._planner, self._orders = planner, planner.orders
+        partition.changes.readers.gang_finished.append(self._classify_rest)
         self._preemption = preemption
         self._max_apps_events = max_apps_events
         self._batch: AskBatch | None = None
@@ -160,9 +163,11 @@ class AskAdmission:
 
     def _class_of_new(self, ask: Ask, batch: AskBatch) -> PendingClass:
         """Return the pending class of a new ask; others with the same amount use it, too, if they can."""
-        ask_class = self.ask_class_of(ask)
+        ask_class = self._unrestricted_class(ask)
+        if ask.app.topology is not None:
+            ask_class = self.class_of_known(ask)
         pending_class = self._partition.pending_classes.of(ask_class, batch.app.limit_trackers)
-        if self._orders.by_resources and not ask_class.required:
+        if self._orders.by_resources and not ask_class.searched_apart:
             batch.pending_class = pending_class
             batch.amounts[id(ask.resource)] = ask.resource, pending_class
         return pending_class
@@ -222,6 +227,14 @@ class AskAdmission:
         if earliest is not None:
             self._preemption.notice(earliest)
 
+    def _classify_rest(self, gang: AtomicGang) -> None:
+        """Restrict the remaining asks of a gang to the domain in which its members are placed."""
+        if gang.app.topology is not None:
+            for ask in gang.asks:
+                if ask.pending and (ask_class := self.class_of_known(ask)) is not ask.ask_class:
+                    pending_class = self._partition.pending_classes.of(ask_class, ask.app.limit_trackers)
+                    self._partition.accounting.pending_accounting.reshape(ask, pending_class)
+
     def classify(self, ask: Ask) -> None:
         """Compute the sort key and the pending class of an ask of which no replica is pending."""
         order: AskOrder | None = ask.app.chain[0].order.ask_order
@@ -233,13 +246,15 @@ class AskAdmission:
 
     def class_of_known(self, ask: Ask) -> AskClass:
         """Return the equivalence class of an ask that may have failed to start on some nodes."""
-        ask_class, failed = self.ask_class_of(ask), ask.failed_starts
-        if failed is None or ask_class.required:
-            return ask_class
-        failed.review(self._partition.clock.now())
-        return self._partition.ask_classes.avoiding(ask_class, failed.nodes) if failed.avoided else ask_class
+        ask_class, failed = self._unrestricted_class(ask), ask.failed_starts
+        avoids = NO_NODES
+        if failed is not None and not ask_class.required:
+            failed.review(self._partition.clock.now())
+            avoids = failed.nodes if failed.avoided else NO_NODES
+        home = None if ask.app.topology is None else self._planner.home_of(ask)
+        return self._partition.ask_classes.restricted(ask_class, avoids, home)
 
-    def ask_class_of(self, ask: Ask) -> AskClass:
+    def _unrestricted_class(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the policies in use."""
         orders, node_order = self._orders, ask.app.node_order
         tags = ask.spec.tags

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.gang import AtomicGang, Members
+    from yunikorn.model.gang_topology import GangTopology
     from yunikorn.model.node import Node
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.topology.gang_planner import GangPlanner
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -55,10 +57,14 @@ class AtomicGangs:
         self._formation = partition.gangs.formation
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
+        self.planner: GangPlanner | None = None
+        """Plans gangs with requirements on the topology."""
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
         self._backpressure: dict[Application, tuple[Ask, Queue]] = {}
         """Applications whose gangs hold back all requests after them in a queue, with the gang's request."""
+        self._why = ""
+        """Reason why the topology has no place for the latest gang."""
         self._refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes refused the member that found none in the latest plan, with counts."""
         self.stops = False
@@ -132,6 +138,8 @@ class AtomicGangs:
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
         rooms = self._empty_rooms()
+        if (topology := gang.app.topology) is not None and self.planner is not None:
+            return self.planner.fits_empty(gang, topology, dict(rooms))
         for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
@@ -161,6 +169,8 @@ class AtomicGangs:
         if obstacle is not None:
             self._block(gang, request, obstacle)
             return None
+        if gang.first_try is None:
+            gang.first_try = self._partition.clock.now()
         plan = None if request.ask_class.unschedulable else self._plan(gang)
         if plan is None:
             self._no_nodes(request, gang)
@@ -186,8 +196,10 @@ class AtomicGangs:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""
         plan: Plan = []
         orders, books = self._orders, self._orders.books
-        self._refusals = NOTHING_REFUSED
+        self._refusals, self._why = NOTHING_REFUSED, ""
         orders.predicates.begin()
+        if (topology := gang.app.topology) is not None and self.planner is not None:
+            return self._plan_in_domains(gang, topology, self.planner)
         if self._lacks_room(gang):
             return None
         try:
@@ -215,6 +227,21 @@ class AtomicGangs:
                 orders.follow(node, gained=True)
         return plan
 
+    def _plan_in_domains(self, gang: AtomicGang, topology: GangTopology, planner: GangPlanner) -> Plan | None:
+        """Return a node for every member as the topology requires, or None; leaves no changes."""
+        plan = planner.plan(gang, topology)
+        if plan is None:
+            self._why, self._refusals, due = planner.why, planner.refusals, planner.retry_at
+            if due is not None and due != gang.relaxes_at:
+                self._partition.timers.at(due, lambda: self._relax(gang))
+            gang.relaxes_at = due
+        return plan
+
+    def _relax(self, gang: AtomicGang) -> None:
+        """Try a gang again when a level that it prefers is given up."""
+        if gang.request is not None:
+            self._pending_classes.mark_schedulable(gang.request.ask_class)
+
     def _lacks_room(self, gang: AtomicGang) -> bool:
         """Return True if the total free room is too small for the members of some ask class.
 
@@ -234,7 +261,7 @@ class AtomicGangs:
             self._report(gang, _ask_class_of(request).why)
             self._wait(gang)
         else:
-            why = counted(self._refusals) or "the free resources are too fragmented"
+            why = self._why or counted(self._refusals) or "the free resources are too fragmented"
             self._report(gang, why)
             self._wait(gang)
             if chain.personal:

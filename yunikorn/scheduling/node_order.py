@@ -203,6 +203,14 @@ class NodeOrder:
         self._failures.report(self._origin, "computing the score of", cause, node.label)
         return float("inf")
 
+    def score(self, node: Node) -> float:
+        """Return the score of `node` now; infinity, the last position, if computing it fails."""
+        try:
+            score = self._score(node) if self.ask_class is None else self._score(node, self._view)
+        except contained() as error:
+            return self._failed(node, error)
+        return self._checked(score, node)
+
     def forget_ask_classes(self, bits: int) -> None:
         """Clear the bits of ask classes that no longer exist, before new ask classes reuse these bits."""
         for group in self._groups.blocks:

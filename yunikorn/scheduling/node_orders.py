@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass, PendingClasses
+    from yunikorn.model.ask_class import AskClass, HomeDomain, PendingClasses
     from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
@@ -88,7 +88,9 @@ class NodeOrders:
             if order is None or ask_class.node_order:
                 order = self.of(ask_class)
             return order.find(ask_class, ask, self.chain)
-        if ask_class.avoids and not ask_class.required:
+        if not ask_class.required:
+            if ask_class.home is not None:
+                return self._find_in_domain(ask_class, ask, ask_class.home)
             return self._find_elsewhere(ask_class, ask)
         # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
         node = self._nodes.get(ask_class.required)
@@ -104,6 +106,15 @@ class NodeOrders:
                 # The search passes nodes that are known not to fit the class.
                 node.unfit |= ask_class.bit
         return self.of(ask_class).find(ask_class, ask, self.chain)
+
+    def _find_in_domain(self, ask_class: AskClass, ask: Ask, home: HomeDomain) -> Node | None:
+        """Return the first node in order of the domain that the request must be placed in, or None."""
+        order = self.of(ask_class)
+        nodes = [node for node in home.nodes() if node.is_free and ask_class.fits(node)]
+        for _, _, node in sorted((order.score(node), node.id, node) for node in nodes):
+            if self.predicates.refusal(ask, node) is None:
+                return node
+        return None
 
     def _is_by_resources(self) -> bool:
         return self.chain is None and not any(named.declares for named in self.policies.values())

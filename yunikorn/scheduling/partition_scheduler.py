@@ -38,6 +38,7 @@ from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.start_failures import StartFailures
+from yunikorn.scheduling.topology.gang_planner import GangPlanner
 from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
@@ -85,7 +86,6 @@ class PartitionScheduler:
         self.context = Context(config.name, clock.now, rm, wake=wake)
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
-        tree = self.partition.queues
         calls = core_context.policy_calls
         self.questions: WorkerQuestions | None = None
         """Questions to policies that workers call; None if there are no workers."""
@@ -96,13 +96,16 @@ class PartitionScheduler:
             self.context, failures, calls=self.questions, shared=self.decision_states.of
         )
         plan = self.instances.plan(registry, opening=opening)
-        self.policies = Policies.of(config, plan, tree, clock, failures, rm)
+        self.policies = Policies.of(config, plan, self.partition.queues, clock, failures, rm)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
         meter = self.partition.measurements
         self.orders = self._make_orders()
         self.decision_states.orders = self.orders
+        topology, gang_placement = self.policies.topology, self.policies.gang_placement
+        self.planner = GangPlanner(self.partition, self.orders, topology, gang_placement)
         self.cycle: Cycle = (Cycle if meter is None else meter.make_cycle)(self.partition, self.orders)
+        self.cycle.atomic.planner = self.planner
         self.cycle.reservations.use(self.policies.reservations)
         self._measured = None if meter is None else meter.measure(self.cycle.decide, self._decide_after_all)
         self.preemption = Preemption(
@@ -111,7 +114,7 @@ class PartitionScheduler:
         self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption, self.questions)
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.max_apps_events = MaxAppsEvents(self.partition)
-        self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
+        self.asks = AskAdmission(self.partition, self.planner, self.preemption, self.max_apps_events)
         self.submitted_asks = SubmittedAsks(self.partition, self.asks, self.questions)
         self.existing = ExistingAllocations(
             self.partition, self.preemption, lambda app_id: app_id in self.submitted, self.submitted_asks
@@ -129,15 +132,14 @@ class PartitionScheduler:
             node_order=self._node_order,
             workers=self.questions,
         )
-        self.start_failures = StartFailures(
-            self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue
-        )
+        unschedulable = self.cycle.unschedulable_queue
+        self.start_failures = StartFailures(self.partition, self.asks, self.preemption, unschedulable)
         self.permits = Permits(
             self.partition,
             self.asks,
             self.preemption,
             self.cycle.allocator,
-            self.cycle.unschedulable_queue,
+            unschedulable,
             self.questions,
             self.decision_states,
         )
@@ -374,7 +376,8 @@ class PartitionScheduler:
         return node
 
     def _classify(self, node: Node) -> None:
-        """Compute the classes and domains of a node for the predicates that declare them."""
+        """Compute the classes and domains of a node, as predicates and the topology declare them."""
+        self.policies.topology.join(node)
         predicates = self.policies.predicates
         if not predicates and not node.domains:
             node.classes = ()
@@ -399,6 +402,7 @@ class PartitionScheduler:
         """Remove a node with all its allocations."""
         self.existing.awaited.forget(node)
         self.partition.remove_node(node)
+        self.policies.topology.leave(node)
         if self.orders.books is not None:
             self.orders.books.node_removed(node)
             self.policies.predicates.leave_domains(node)
@@ -461,13 +465,14 @@ class PartitionScheduler:
     def reconfigure(self, config: PartitionConfig, policies: Policies) -> None:
         """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
-        classified = bool(self.policies.predicates or policies.predicates)
+        classified = bool(self.policies.predicates or policies.predicates or policies.topology.trees)
         self.policies, self.config = policies, config
         partition.timeouts = self._timeouts()
         self._open_policies()
         for node in partition.nodes.values() if classified else ():
             self._classify(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
+        self.planner.use(policies.topology, policies.gang_placement)
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         if policies.plan.replaced:
@@ -508,13 +513,13 @@ class PartitionScheduler:
         for app in self.partition.applications.values():
             moved = False
             for ask in [] if app.queue is None else list(app.asks.values()):
-                if ask.pending and (ask_class := self.asks.ask_class_of(ask)) is not ask.ask_class:
+                if ask.pending and (ask_class := self.asks.class_of_known(ask)) is not ask.ask_class:
                     self.partition.accounting.pending_accounting.reshape(
                         ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
                     )
                     moved = True
-            if moved and app.atomic is not None:
-                self.partition.gangs.formation.form(app.atomic)
+            if moved and app.whole_gang is not None:
+                self.partition.gangs.formation.form(app.whole_gang)
 
     def _reconsider(self, app: Application) -> None:
         """Recompute the ask classes of an application, and make its pending asks schedulable."""
@@ -529,8 +534,8 @@ class PartitionScheduler:
                 self.partition.accounting.pending_accounting.reshape(
                     ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
                 )
-        if app.atomic is not None:
-            self.partition.gangs.formation.form(app.atomic)
+        if app.whole_gang is not None:
+            self.partition.gangs.formation.form(app.whole_gang)
 
     def _ask_again(self, kind: str) -> None:
         """Forget what the policies of a kind have answered, so that they are asked again where it matters."""
@@ -539,6 +544,7 @@ class PartitionScheduler:
         predicates = self.policies.predicates
         if kind == PREDICATE.id:
             predicates.ask_again()
+            self.planner.forget()
         if kind in (PREDICATE.id, NODE_SORT.id):
             self.orders.replace(self.policies.node_sorts, predicates)
             self.orders.review_domains()

@@ -19,6 +19,7 @@ from yunikorn.framework.instances import make_instance
 from yunikorn.framework.kinds import (
     ADMISSION,
     APP_SORT,
+    GANG_PLACEMENT,
     NODE_SORT,
     PERMIT,
     PREDICATE,
@@ -27,6 +28,7 @@ from yunikorn.framework.kinds import (
     QUOTA,
     RESERVATION,
     SUBMIT,
+    TOPOLOGY,
 )
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
@@ -46,6 +48,8 @@ from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
 from yunikorn.scheduling.reservations.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
+from yunikorn.scheduling.topology.gang_placement_rules import GangPlacementRules
+from yunikorn.scheduling.topology.topology_tree import Topology
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
 
 DEFAULT_VICTIMS = "standard"
 """Preemption policy to use instead of one that cannot be used and is not required."""
+DEFAULT_GANG_PLACEMENT = "best-fit"
 
 
 class Policies:
@@ -98,6 +103,9 @@ class Policies:
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures, possible)
         reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
         self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
+        placing = self._usable_or(GANG_PLACEMENT, config.gang_placement, DEFAULT_GANG_PLACEMENT)
+        self.gang_placement = GangPlacementRules(placing.plugin, placing.name, placing.origin, failures)
+        self.topology = Topology.of(self._usable(TOPOLOGY, config.topology), failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         submitting = self._usable(SUBMIT, config.submit_policies)

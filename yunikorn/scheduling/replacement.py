@@ -83,7 +83,7 @@ class Replacement:
                 continue
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.ask_class.required
-            if node.id in ask.ask_class.avoids:
+            if ask.ask_class.rules_out(node):
                 continue
             # The placeholder already holds the room, and ends: predicates are asked as for a reservation.
             if required in ("", node.id) and (not chain or self._judge(ask, placeholder) is None):

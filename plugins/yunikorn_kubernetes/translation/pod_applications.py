@@ -150,6 +150,7 @@ def application_tags(pod: Pod, of_namespace: Mapping[str, str]) -> dict[str, str
         names.APP_TAG_CREATION_TIME: creation_second(pod.metadata),
         names.TASK_GROUPS: annotations.get(names.TASK_GROUPS, ""),
         names.SCHEDULING_POLICY_PARAMETERS: annotations.get(names.SCHEDULING_POLICY_PARAMETERS, ""),
+        names.GANG_TOPOLOGY: annotations.get(names.GANG_TOPOLOGY, ""),
     }
     tags.update({name: value for name, value in optional.items() if value})
     return tags

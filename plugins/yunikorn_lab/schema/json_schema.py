@@ -30,7 +30,7 @@ from yunikorn.config.queues_yaml import (
 )
 from yunikorn.config.values import BOOLEAN, TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
-from yunikorn.framework.kinds import RESERVATION, RESOLVER, PluginKind
+from yunikorn.framework.kinds import RESERVATION, RESOLVER, TOPOLOGY, PluginKind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
@@ -122,7 +122,11 @@ def _value(key: ConfigKey, registry: Registry) -> Schema:
     if many:
         return {
             "type": "array",
-            "items": any_of(_names(kind, offers), _mapping("name", kind, offers), NOTHING),
+            "items": any_of(
+                TEXT.schema if kind is TOPOLOGY else _names(kind, offers),
+                _mapping("name", kind, offers),
+                NOTHING,
+            ),
         }
     if key.value.options:
         return any_of(_names(kind, offers), _mapping("name", kind, offers))

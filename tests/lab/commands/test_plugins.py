@@ -107,6 +107,10 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["quota", "borrowing"],
         ["reservation", "standard"],
         ["permit", "together"],
+        ["topology", "attributes"],
+        ["gang-placement", "best-fit"],
+        ["gang-placement", "least-free"],
+        ["gang-placement", "balanced"],
         ["door", "grpc"],
         ["door", "rest"],
         ["door", "record"],
@@ -233,6 +237,7 @@ def test_plugins_of_a_configuration_with_their_places(uses: Path, run: Run) -> N
         ("user-groups", "os"): ["partitions[0].usergroupresolver"],
         ("preemption", "standard"): ["partitions[0].preemption.policy"],
         ("reservation", "standard"): ["partitions[0].reservations"],
+        ("gang-placement", "best-fit"): ["partitions[0].gangplacement"],
     }
     assert {name: [one["kind"] for one in gone] for name, gone in data["disabled"].items()} == {
         "rm": ["predicate", "event-sink"],

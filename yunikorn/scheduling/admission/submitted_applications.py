@@ -19,6 +19,7 @@ from yunikorn.resources import is_zero
 from yunikorn.scheduling.admission.questions import Questions
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
+from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG, read_topology_tag
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
@@ -221,6 +222,10 @@ class SubmittedApplications:
         partition = self._partition
         if isinstance(found, str):
             return found
+        if text := app.tags.get(GANG_TOPOLOGY_TAG, ""):
+            app.topology, problems = read_topology_tag(text, self.policies.topology)
+            if problems:
+                return problems
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.execution_timeout, partition)
         elif submission.execution_timeout:

@@ -417,7 +417,7 @@ class Preemptor:
         if node.reservations and not self._may_take_over(node, ask):
             return False
         ask_class = ask.pending_class.ask_class
-        return node.schedulable and node.id not in ask_class.avoids and node.could_host(ask_class.pairs)
+        return node.schedulable and node.could_host(ask_class.pairs) and not ask_class.rules_out(node)
 
     def _room_is_coming(self, ask: Ask, snapshot: PreemptionSnapshot) -> bool:
         """Return True if `ask` will have room once allocations end that the RM is ending by itself.

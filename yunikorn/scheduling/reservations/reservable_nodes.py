@@ -120,8 +120,8 @@ class ReservableNodes:
     def _hosts(self, ask: Ask, candidates: Iterable[Node]) -> Iterator[Node]:
         """Yield the nodes that could run `ask` if they were free, and that no predicate refuses."""
         ask_class, predicates = ask.ask_class, self._orders.predicates
-        avoids = ask_class.avoids
-        hosts = [node for node in candidates if node.could_host(ask_class.pairs) and node.id not in avoids]
+        fitting = [node for node in candidates if node.could_host(ask_class.pairs)]
+        hosts = [node for node in fitting if not ask_class.rules_out(node)]
         predicates.expect(ask, lambda: iter(hosts))
         for node in hosts:
             if not predicates or predicates.judge_reservation(ask, node) is None:

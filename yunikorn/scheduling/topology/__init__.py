@@ -1,0 +1,1 @@
+"""Topology: domains of nodes, and the placement of whole gangs in them."""

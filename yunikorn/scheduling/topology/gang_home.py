@@ -1,0 +1,69 @@
+"""Home of a gang: the domain in which its members run, and in which further ones must be placed.
+
+A replacement of a member that ended follows the others. If none runs, any domain of the level is possible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.model.application import Application
+    from yunikorn.model.node import Node
+    from yunikorn.scheduling.topology.topology_tree import Topology, TopologyTree, TreeDomain
+
+
+class TopologyHolder(Protocol):
+    """Holder of the topology in use, which a reload replaces."""
+
+    @property
+    def topology(self) -> Topology:
+        """The topology."""
+        ...
+
+
+@attrs.frozen(slots=True)
+class GangHome:
+    """Domain of one level that has all members of a gang, or of a task group."""
+
+    _holder: TopologyHolder = attrs.field(eq=False, repr=False)
+    _app: Application
+    _level: str
+    _task_group: str
+    """Task group with a domain of its own; empty for all members."""
+
+    @property
+    def label(self) -> str:
+        """Name of the domain in messages."""
+        tree = self._holder.topology.tree_of(self._level)
+        domain = None if tree is None else self._domain(tree)
+        return f"{self._level} {domain.path}" if domain is not None else f"any {self._level}"
+
+    def has(self, node: Node) -> bool:
+        """Return True if a node is in the domain."""
+        tree = self._holder.topology.tree_of(self._level)
+        if tree is None:
+            return False
+        domain = self._domain(tree)
+        found = tree.above(node, self._level)
+        return found is not None and domain in (None, found)
+
+    def nodes(self) -> Iterable[Node]:
+        """Return the nodes of the domain; those of all domains of the level while no member runs."""
+        tree = self._holder.topology.tree_of(self._level)
+        if tree is None:
+            return ()
+        domain = self._domain(tree)
+        if domain is not None:
+            return domain.nodes
+        return [node for each in tree.domains(tree.numbers[self._level]) for node in each.nodes]
+
+    def _domain(self, tree: TopologyTree) -> TreeDomain | None:
+        for one in self._app.allocations.values():
+            if self._task_group in ("", one.task_group) and one.node in tree.domain_of:
+                return tree.above(one.node, self._level)
+        return None
