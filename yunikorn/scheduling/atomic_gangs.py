@@ -19,6 +19,7 @@ from yunikorn.quantities import in_words
 from yunikorn.resources import Tally, fits_quota, subtract, sum_of
 from yunikorn.scheduling.obstacles import Holder, bound_of, first_obstacle, holders
 from yunikorn.scheduling.predicate_chain import counted
+from yunikorn.scheduling.topology.gang_planner import GangPlanner
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.topology.gang_planner import GangPlanner
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -57,8 +57,7 @@ class AtomicGangs:
         self._formation = partition.gangs.formation
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
-        self.planner: GangPlanner | None = None
-        """Plans gangs with requirements on the topology."""
+        self.planner = GangPlanner(partition, orders)
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
         self._backpressure: dict[Application, tuple[Ask, Queue]] = {}
@@ -138,8 +137,8 @@ class AtomicGangs:
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
         rooms = self._empty_rooms()
-        if (topology := gang.app.topology) is not None and self.planner is not None:
-            return self.planner.fits_empty(gang, topology, dict(rooms))
+        if gang.app.topology is not None:
+            return self.planner.fits_empty(gang, gang.app.topology, dict(rooms))
         for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
@@ -198,8 +197,8 @@ class AtomicGangs:
         orders, books = self._orders, self._orders.books
         self._refusals, self._why = NOTHING_REFUSED, ""
         orders.predicates.begin()
-        if (topology := gang.app.topology) is not None and self.planner is not None:
-            return self._plan_in_domains(gang, topology, self.planner)
+        if gang.app.topology is not None:
+            return self._plan_in_domains(gang, gang.app.topology)
         if self._lacks_room(gang):
             return None
         try:
@@ -227,8 +226,9 @@ class AtomicGangs:
                 orders.follow(node, gained=True)
         return plan
 
-    def _plan_in_domains(self, gang: AtomicGang, topology: GangTopology, planner: GangPlanner) -> Plan | None:
+    def _plan_in_domains(self, gang: AtomicGang, topology: GangTopology) -> Plan | None:
         """Return a node for every member as the topology requires, or None; leaves no changes."""
+        planner = self.planner
         plan = planner.plan(gang, topology)
         if plan is None:
             self._why, self._refusals, due = planner.why, planner.refusals, planner.retry_at

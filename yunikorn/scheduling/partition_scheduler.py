@@ -38,7 +38,6 @@ from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.start_failures import StartFailures
-from yunikorn.scheduling.topology.gang_planner import GangPlanner
 from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
@@ -92,9 +91,8 @@ class PartitionScheduler:
         if calls is not None:
             self.questions = WorkerQuestions(self.partition, calls, core_context.activate)
         self.decision_states = DecisionStates()
-        self.instances = PluginInstances(
-            self.context, failures, calls=self.questions, shared=self.decision_states.of
-        )
+        shared = self.decision_states.of
+        self.instances = PluginInstances(self.context, failures, calls=self.questions, shared=shared)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, self.partition.queues, clock, failures, rm)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
@@ -102,15 +100,12 @@ class PartitionScheduler:
         meter = self.partition.measurements
         self.orders = self._make_orders()
         self.decision_states.orders = self.orders
-        topology, gang_placement = self.policies.topology, self.policies.gang_placement
-        self.planner = GangPlanner(self.partition, self.orders, topology, gang_placement)
         self.cycle: Cycle = (Cycle if meter is None else meter.make_cycle)(self.partition, self.orders)
-        self.cycle.atomic.planner = self.planner
+        self.planner = self.cycle.atomic.planner
         self.cycle.reservations.use(self.policies.reservations)
         self._measured = None if meter is None else meter.measure(self.cycle.decide, self._decide_after_all)
-        self.preemption = Preemption(
-            self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
-        )
+        victims = self.policies.preemption
+        self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption, victims)
         self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption, self.questions)
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.max_apps_events = MaxAppsEvents(self.partition)
@@ -171,6 +166,7 @@ class PartitionScheduler:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
         self.submitted.policies = self.policies
+        self.planner.use(self.policies.topology, self.policies.gang_placement)
         self.policies.bind(workers=self.questions is not None)
         self.submitted_asks.use(self.policies.submit_ask)
         self.permits.use(self.policies.permits)
@@ -472,7 +468,6 @@ class PartitionScheduler:
         for node in partition.nodes.values() if classified else ():
             self._classify(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
-        self.planner.use(policies.topology, policies.gang_placement)
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         if policies.plan.replaced:

@@ -27,11 +27,12 @@ Plan = list[tuple["Ask", "Node"]]
 class GangPlanner:
     """Plans the gangs of one partition that have requirements on the topology."""
 
-    def __init__(
-        self, partition: Partition, orders: NodeOrders, topology: Topology, rules: GangPlacementRules
-    ) -> None:
+    topology: Topology
+    _rules: GangPlacementRules
+
+    def __init__(self, partition: Partition, orders: NodeOrders) -> None:
         self._partition, self._clock, self.orders = partition, partition.clock, orders
-        self.use(topology, rules)
+        self._rooms: dict[TopologyTree, DomainRooms] = {}
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why predicates refused members of the latest gang, with counts."""
         self.why = ""
