@@ -27,6 +27,7 @@ PACKAGES = {
     "yunikorn-priority-caps": {("submit", "priority-caps")},
     "yunikorn-rack-spread": {("predicate", "rack-spread")},
     "yunikorn-service-health": {("predicate", "service-health")},
+    "yunikorn-slurm-blocks": {("gang-placement", "slurm-blocks")},
     "yunikorn-statsd": {("door", "statsd"), ("command", "pending-by-user")},
     "yunikorn-user-seats": {("predicate", "user-seats")},
     "yunikorn-webhook": {("event-sink", "webhook")},
