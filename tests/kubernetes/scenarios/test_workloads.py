@@ -10,10 +10,11 @@ import pytest
 from tests.kubernetes.cluster import Cluster, Obj
 from tests.kubernetes.cluster.objects import job, namespace, node, node_of, phase, pod
 from tests.kubernetes.scenarios.gangs import bound, unique
-from tests.kubernetes.scheduling import Scheduled, scheduling
+from tests.kubernetes.scheduling import QUEUES, Scheduled, scheduling
 
 KINDS = "yunikorn.apache.org/namespace.workloadKinds"
 INDEXED = {"completionMode": "Indexed"}
+RACKS = QUEUES.replace("    queues:", "    topology: [rack]\n    queues:")
 WAYS = pytest.mark.parametrize("way", ["PodGroup", "Job"])
 """Kinds of objects that tell the size of the gang: the controller makes a PodGroup for the Job."""
 
@@ -209,28 +210,66 @@ def test_queues_and_kinds_can_be_left_out_by_settings(cluster: Cluster, tmp_path
 
 
 def test_pods_wait_for_a_pod_group_and_for_its_number(scheduled: Scheduled) -> None:
+    with scheduled.queues(RACKS):
+        place = place_for(scheduled, "all")
+        scheduled.make_nodes(node("only", cpu="9"))
+        ring = {"podGroupName": "ring"}
+        for number in range(2):
+            scheduled.create(pod(f"ring-{number}", place, application="", schedulingGroup=ring))
+        scheduled.pending("ring-0", f"its PodGroup {place}/ring does not exist", place)
+        scheduled.create(
+            {
+                "apiVersion": "scheduling.k8s.io/v1alpha2",
+                "kind": "PodGroup",
+                "metadata": {"name": "ring", "namespace": place},
+                "spec": {
+                    "schedulingPolicy": {"gang": {"minCount": 3}},
+                    "schedulingConstraints": {"topology": [{"key": "rack"}]},
+                },
+            }
+        )
+        scheduled.pending("ring-0", "2 of 3 pods exist", place)
+        assert "2 of 3 pods exist" in group_condition(scheduled, place, "False")["message"]
+        scheduled.create(
+            pod("ring-2", place, application="", schedulingGroup=ring, nodeSelector={"rack": "a"})
+        )
+        # No node has the label yet.
+        scheduled.pending("ring-2", "gang of 3 pods", place)
+        scheduled.make_nodes(node("there", cpu="9", labels={"rack": "a"}))
+        scheduled.running(3, place)
+        group_condition(scheduled, place, "True")
+
+
+def test_pod_group_with_a_topology_is_in_one_rack_and_so_is_a_replacement(scheduled: Scheduled) -> None:
     place = place_for(scheduled, "all")
-    scheduled.make_nodes(node("only", cpu="9"))
-    ring = {"podGroupName": "ring"}
-    for number in range(2):
-        scheduled.create(pod(f"ring-{number}", place, application="", schedulingGroup=ring))
-    scheduled.pending("ring-0", f"its PodGroup {place}/ring does not exist", place)
-    scheduled.create(
-        {
+    with scheduled.queues(RACKS):
+        for rack in ("a", "b", "c"):
+            scheduled.make_nodes(
+                *(node(f"{rack}{number}", cpu="2", labels={"rack": rack}) for number in (1, 2))
+            )
+        scheduled.create(pod("filler", place, cpu="1", application="filler", nodeSelector={"rack": "a"}))
+        scheduled.node_of("filler", place)
+        group = {
             "apiVersion": "scheduling.k8s.io/v1alpha2",
             "kind": "PodGroup",
             "metadata": {"name": "ring", "namespace": place},
             "spec": {
-                "schedulingPolicy": {"gang": {"minCount": 3}},
+                "schedulingPolicy": {"gang": {"minCount": 4}},
                 "schedulingConstraints": {"topology": [{"key": "rack"}]},
             },
         }
-    )
-    scheduled.pending("ring-0", "2 of 3 pods exist", place)
-    assert "2 of 3 pods exist" in group_condition(scheduled, place, "False")["message"]
-    scheduled.create(pod("ring-2", place, application="", schedulingGroup=ring, nodeSelector={"rack": "a"}))
-    # No node has the label yet.
-    scheduled.pending("ring-2", "gang of 3 pods", place)
-    scheduled.make_nodes(node("there", cpu="9", labels={"rack": "a"}))
-    scheduled.running(3, place)
-    group_condition(scheduled, place, "True")
+        scheduled.create(group)
+        ring = {"podGroupName": "ring"}
+        for number in range(4):
+            scheduled.create(pod(f"ring-{number}", place, cpu="1", application="", schedulingGroup=ring))
+        nodes = {scheduled.node_of(f"ring-{number}", place) for number in range(4)}
+        racks = {name[0] for name in nodes}
+        assert len(racks) == 1
+        [rack] = racks
+        assert rack in "bc"
+        scheduled.kubectl.delete("Pod", "ring-0", place)
+        scheduled.create(pod("again", place, cpu="1", application="", schedulingGroup=ring))
+        assert scheduled.node_of("again", place)[0] == rack
+        # The rack is full: the next one waits, though other racks have room.
+        scheduled.create(pod("more", place, cpu="1", application="", schedulingGroup=ring))
+        assert f"outside rack {rack}" in scheduled.pending("more", "outside rack", place)
