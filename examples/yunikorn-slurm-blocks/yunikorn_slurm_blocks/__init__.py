@@ -6,9 +6,9 @@ partitions:
     gangplacement: slurm-blocks
 
 The innermost level has the base blocks, each level above an enforced larger size. A gang that prefers the
-levels from the closest on is placed in a domain of the smallest level that fits. Among lower blocks, those that
-the job uses already come first, then the one that fits with the fewest free nodes, and if none fits, those with
-the most.
+levels from the closest on is placed in a domain of the smallest level that fits. Among lower blocks, those
+that the job uses already come first, then the one that fits with the fewest free nodes, and if none fits,
+those with the most.
 """
 
 from __future__ import annotations
