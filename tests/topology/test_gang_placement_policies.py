@@ -1,4 +1,4 @@
-"""What the core asks gang placement policies, and what the default policies choose."""
+"""Questions of the core to gang placement policies, and the choices of the default policies."""
 
 from __future__ import annotations
 

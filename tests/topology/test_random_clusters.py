@@ -39,7 +39,7 @@ class Group:
 
     name: str
     count: int
-    size: dict[str, int]
+    size: dict[str, Any]
     required: str = ""
 
 
@@ -121,7 +121,9 @@ class History:
         """Add a node."""
         self.number += 1
         node_id = f"n{self.number}"
-        size = {"vcore": 8, "gpu": 4} if self.alike else {"vcore": self.random.randint(2, 8), "gpu": 2}
+        size: dict[str, Any] = (
+            {"vcore": 8, "gpu": 4} if self.alike else {"vcore": self.random.randint(2, 8), "gpu": 2}
+        )
         block = block or self.random.choice(["b0", "b1"])
         rack = rack or self.random.choice(["r0", "r1", ""])
         self.nodes[node_id] = Place((block, rack, node_id if rack else ""), size)
@@ -155,10 +157,10 @@ class History:
         self.number += 1
         app_id, wanted = f"app{self.number}", self.draw_gang()
         self.gangs[app_id], self.submitted[app_id] = wanted, self.rm.clock.now()
-        total: Counter[str] = Counter()
+        total: dict[str, Any] = {}
         for group in wanted.groups:
             for name, amount in group.size.items():
-                total[name] += amount * group.count
+                total[name] = total.get(name, 0) + amount * group.count
         self.rm.apps[app_id] = Submitted(Resource(total))
         tags = {TAG: wanted.tag} if wanted.levels else {}
         self.rm.gang(app_id, "Atomic", self.random.choice(["root.a", "root.b"]), tags=tags, **total)
