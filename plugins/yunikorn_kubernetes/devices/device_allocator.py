@@ -206,7 +206,8 @@ def _shortage(wanted: WantedDevices, pools: NodePools, search: DeviceSearch) -> 
     if usable >= wanted.count:
         return ""
     why = ", ".join(f"{obstacles[one]} {one.value}" for one in Obstacle if obstacles[one])
-    return f"request {name} needs {wanted.count} of {len(positions)} devices and finds {usable} ({why})"
+    found = f"request {name} needs {wanted.count} devices, and {usable} of {len(positions)} can serve it"
+    return f"{found} ({why})" if why else found
 
 
 def _updating(pools: NodePools) -> str:

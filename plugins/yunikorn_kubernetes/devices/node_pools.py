@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 
 from yunikorn_kubernetes.devices.device_objects import Device, DeviceId, ResourceSlice
 
+MOST_KEPT = 64
+"""Number of results that the pools of a node keep."""
 Counters = dict[tuple[str, str], int]
 """Amounts in billionths, by set and counter."""
 _PoolId = tuple[str, str]
@@ -93,6 +95,8 @@ class NodePools:
         """Return what has been made for a key before, or make it; it is kept as long as the pools."""
         found = self._kept.get(key)
         if found is None:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
             found = self._kept[key] = make()
         return found  # type: ignore[return-value]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from tests.kubernetes.devices.allocation import ask, devices_of, form_of, form_of_reference
+from tests.kubernetes.devices.allocation import allocator_of, ask, devices_of, form_of, form_of_reference
 from tests.kubernetes.devices.naive import has_solution
 from tests.kubernetes.devices.objects import (
     DRIVER,
@@ -29,8 +30,9 @@ from yunikorn_kubernetes.devices.device_objects import DeviceAllocation
 from yunikorn_kubernetes.devices.device_search import AllocationError
 from yunikorn_kubernetes.devices.device_usage import DeviceUsage
 from yunikorn_kubernetes.devices.node_pools import SliceCatalog
-from yunikorn_kubernetes.devices.selected_devices import SelectorResults
+from yunikorn_kubernetes.devices.selected_devices import Admission, SelectorResults
 from yunikorn_kubernetes.devices.slice_reading import SliceReader, read_device_class
+from yunikorn_kubernetes.predicates.tag_reading import UnreadableText
 
 CLASSES = [device_class("gpu", f'device.driver == "{DRIVER}"')]
 Answer = tuple[DeviceAllocation, ...] | NoDevices | AllocationError
@@ -244,8 +246,8 @@ def test_the_reason_names_claim_request_and_obstacles() -> None:
     ]
     wants = claim("train", request_of("gpus", f'device.attributes["{DRIVER}"].model == "H100"', count=2))
     assert reason(slices, wants, taken=[taken("gpu-0")]) == (
-        "claim default/train: request gpus needs 2 of 4 devices"
-        " and finds 1 (1 not selected, 1 taken, 1 tainted)"
+        "claim default/train: request gpus needs 2 devices, and 1 of 4 can serve it"
+        " (1 not selected, 1 taken, 1 tainted)"
     )
 
 
@@ -299,6 +301,22 @@ def test_the_search_has_a_limit_of_steps() -> None:
     assert "steps" in str(found)
 
 
+def test_the_results_that_a_node_keeps_are_bounded() -> None:
+    """A cluster sees many selectors in its life."""
+    gc.collect()
+    before = admissions()
+    allocator = allocator_of(case_of(GPUS))
+    for number in range(150):
+        selector = f'device.attributes["{DRIVER}"].slot < {number + 1}'
+        allocator.allocate("node", {}, [read_claim(claim("c", request_of("r", selector)))])
+    assert admissions() - before < 100
+
+
+def admissions() -> int:
+    """Return the number of results that exist."""
+    return sum(type(one) is Admission for one in gc.get_referrers(Admission))
+
+
 def test_usage_is_counted_and_forgotten() -> None:
     results = [
         read_result(taken("gpu-0")),
@@ -337,6 +355,55 @@ def test_drawn_cases_have_the_answers_of_the_reference(reference: Reference, see
             seen[wanted[0]] += 1
     assert seen["limit"] <= 4
     assert min(seen[kind] for kind in ("allocated", "none", "error")) >= 40
+
+
+JUNK: list[Any] = [
+    None,
+    1,
+    -1,
+    2**70,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    True,
+    [[]],
+    [{}],
+    "1Gi",
+    "é" * 300,
+]
+
+
+def damaged(found: Any, rng: random.Random) -> Any:
+    """Return a copy of JSON in which some values are replaced by others."""
+    if rng.random() < 0.02:
+        return rng.choice(JUNK)
+    if isinstance(found, dict):
+        return {key: damaged(one, rng) for key, one in found.items()}
+    return [damaged(one, rng) for one in found] if isinstance(found, list) else found
+
+
+def inside(found: Json, rng: random.Random) -> Json:
+    """Return a damaged copy of an object that has its name still."""
+    return {key: one if key == "metadata" else damaged(one, rng) for key, one in found.items()}
+
+
+@pytest.mark.slow
+def test_hostile_objects_are_refused_and_nothing_else_happens() -> None:
+    rng, seen = random.Random(1), Counter[str]()
+    for _ in range(300):
+        case = CaseDrawer(rng).draw()
+        parts = {key: case[key] for key in ("slices", "classes", "claims", "taken")}
+        try:
+            found = ask(case | {key: [inside(one, rng) for one in part] for key, part in parts.items()})
+        except UnreadableText:
+            seen["unreadable"] += 1
+            continue
+        seen.update(form_of(one)[0] for one in found.values())
+    assert min(seen[kind] for kind in ("unreadable", "error", "none", "allocated")) > 5
 
 
 @pytest.mark.slow
