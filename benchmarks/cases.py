@@ -168,6 +168,7 @@ def _others() -> list[Case]:
     ]
     busy = attrs.evolve(MEDIUM, tasks=100_000, slack=1 / 0.9, spare=0, samples=60_000)
     gang = attrs.evolve(MEDIUM, applications=1_000)
+    wide = attrs.evolve(gang, nodes=10_000, tasks=64_000, sizes=1)
     full = attrs.evolve(MEDIUM, nodes=1_000, tasks=10_000, queues=5)
     small = Workload(100, 5_000, 2, 2, 1, "fifo", "fair", samples=5_000)
     tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
@@ -181,6 +182,10 @@ def _others() -> list[Case]:
         Case("C-churn", "", busy, churn.decision_latency, "decision_p99_s"),
         Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
         Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
+        *[
+            Case("G-gang", name, attrs.evolve(wide, levels=levels), gangs.placing_as_a_whole)
+            for name, levels in (("10000", 0), ("10000-1", 1), ("10000-3", 3))
+        ],
         Case("X-preempt", "standard", full, preemption.tasks_per_second),
         Case(
             "X-preempt",

@@ -29,6 +29,7 @@ def queues_yaml(
     predicates: Sequence[str] = (),
     preemption: str = "standard",
     sink: str = "",
+    topology: Sequence[str] = (),
     raised: Mapping[int, int] | None = None,
 ) -> str:
     """Return a configuration in which every leaf has the same guarantee (`vcore` in milli-vcores).
@@ -41,6 +42,8 @@ def queues_yaml(
     lines += ["partitions:", "  - name: default", f"    nodesortpolicy: {{type: {node_sort}}}"]
     if preemption != "standard":
         lines.append(f"    preemption: {{policy: {preemption}}}")
+    if topology:
+        lines.append(f"    topology: [{', '.join(topology)}]")
     if predicates:
         lines.append(f"    predicates: [{', '.join(predicates)}]")
     lines += [

@@ -9,6 +9,7 @@ import attrs
 
 from benchmarks.configuration import leaf_names, queues_yaml, with_keys_of
 from benchmarks.failure import BenchmarkFailure
+from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -23,6 +24,7 @@ SELECTOR_TAG = "yunikorn.apache.org/node-selector"
 ZONES = ("east", "west")
 RACK = 40
 """Number of nodes per rack."""
+LEVELS = ("building", "block", "rack")
 _positive = attrs.validators.ge(1)
 
 
@@ -58,6 +60,8 @@ class Workload:
     """True if the scheduler counts and measures for metrics."""
     stats: bool = False
     """True if the calls of plugins are counted and measured, as by `yunikorn serve --stats`."""
+    levels: int = 0
+    """Number of levels of the topology; gangs then require the innermost one."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
     one_in: int = attrs.field(default=1, validator=_positive)
@@ -117,6 +121,7 @@ class Workload:
             predicates=self.predicates,
             preemption=self.preemption,
             sink=self.sink,
+            topology=LEVELS[-self.levels :] if self.levels else (),
             raised=raised,
         )
         return with_keys_of(text, Path(self.config)) if self.config else text
@@ -131,15 +136,17 @@ class Workload:
         ]
 
     def _attributes(self, number: int) -> dict[str, str]:
-        if not (self.predicates or self.config):
+        if not (self.predicates or self.config or self.levels):
             return {}
-        zone, slot = ZONES[number % len(ZONES)], number % self.one_in
-        return {"zone": zone, "rack": f"r{number // RACK}", "slot": str(slot)}
+        zone, slot, rack = ZONES[number % len(ZONES)], number % self.one_in, number // RACK
+        above = {"building": f"b{rack // 25}", "block": f"b{rack // 5}"} if self.levels else {}
+        return {"zone": zone, "rack": f"r{rack}", "slot": str(slot), **above}
 
     def application_requests(self) -> list[AddApplicationRequest]:
         """Return the submissions of all applications."""
         leaves = leaf_names(self.queues)
-        tags = {**self.tags, **({SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {})}
+        required = {GANG_TOPOLOGY_TAG: LEVELS[-1]} if self.levels else {}
+        tags = {**self.tags, **required, **({SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {})}
         ugi = UserGroupInformation("user", ["group"])
         return [
             AddApplicationRequest(app_name(number), leaves[number % self.queues], ugi=ugi, tags=tags)

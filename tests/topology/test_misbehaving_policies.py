@@ -145,6 +145,7 @@ PATHS: dict[str, Any] = {
     "too short": lambda self, node: ["b1"],
     "too long": lambda self, node: ["b1", "r1", "n1"],
     "a text": lambda self, node: "b1",
+    "a set": lambda self, node: {"b1", "r1"},
     "numbers": lambda self, node: [1, 2],
     "nothing": lambda self, node: None,
     "raises": raising,

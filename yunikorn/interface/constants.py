@@ -19,6 +19,7 @@ from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_T
 from yunikorn.scheduling.placement import APPS_TAG as NAMESPACE_MAX_APPS_TAG
 from yunikorn.scheduling.placement import GUARANTEED_TAG as NAMESPACE_GUARANTEED_TAG
 from yunikorn.scheduling.placement import MAX_TAG as NAMESPACE_QUOTA_TAG
+from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG as GANG_TOPOLOGY_TAG
 from yunikorn.scheduling.user_groups import FORCE_TAG as FORCE_TAG
 
 # -- attributes of nodes -------------------------------------------------------------------------------
@@ -64,6 +65,7 @@ TAGS_OF_APPLICATIONS: Final = (
     NAMESPACE_MAX_APPS_TAG,
     CREATION_TAG_OF_APPLICATION,
     NODE_SORT_TAG,
+    GANG_TOPOLOGY_TAG,
 )
 """Tags of an application that the core interprets; placement rules may read any other."""
 

@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 
 from yunikorn_kubernetes.api_server.api_resources import ApiResource
+from yunikorn_kubernetes.names import GANG_TOPOLOGY
 from yunikorn_kubernetes.objects import ApiStruct, Json, ObjectMeta, Pod
 from yunikorn_kubernetes.workloads.workload_reader import MEMBERS, WorkloadGang, WorkloadRole
 
-TAG_TOPOLOGY = "yunikorn.apache.org/gang-topology"
-"""Tag of applications: JSON `{"required": KEY}`: all members need nodes with one value of this label."""
 TAG_DISRUPTION = "yunikorn.apache.org/gang-disruption"
 """Tag of applications: `Pod` or `PodGroup`, whether members are disrupted one by one or together."""
 
@@ -87,7 +86,7 @@ def terms_of(group: PodGroup) -> GroupTerms:
     tags = {}
     keys = _topology_keys(spec.scheduling_constraints)
     if keys:
-        tags[TAG_TOPOLOGY] = json.dumps({"required": keys[0]})
+        tags[GANG_TOPOLOGY] = json.dumps({"required": keys[0]})
     if spec.disruption_mode:
         tags[TAG_DISRUPTION] = spec.disruption_mode
     # Without a class the API server writes 0, also for the groups of Jobs whose pods have a class.

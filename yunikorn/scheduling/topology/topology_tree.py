@@ -6,7 +6,7 @@ a level is in a domain without a name, which has no room for gangs that require 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.containment import MOST_ITEMS, contained, entries_of, safe_repr, text_or_none
@@ -23,9 +23,9 @@ ROOT = -1
 
 
 def _texts(values: Any, most: int = MOST_ITEMS) -> list[str | None]:
-    """Return the entries of a list of texts, with None for others; raises `TypeError` for a text alone."""
-    if issubclass(type(values), str):
-        raise TypeError(f"{safe_repr(values)} is a text, no list of texts")
+    """Return the entries of a list of texts, with None for others; raises `TypeError` without an order."""
+    if issubclass(type(values), (str, Set)):
+        raise TypeError(f"{safe_repr(values)} is no list of texts in order")
     return [text_or_none(value) for value in entries_of(values, most)]
 
 
