@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.kubernetes.shim.fake_cluster import CONFIG
@@ -17,6 +18,9 @@ from yunikorn_kubernetes.objects import Pod
 Test = Callable[[OwnedCluster], Coroutine[Any, Any, None]]
 SCHEDULED = ("True", "Scheduled")
 WAITING = ("False", "Unschedulable")
+RACKS = CONFIG.replace(
+    "    queues:\n      - name: root", "    topology: [rack]\n    queues:\n      - name: root"
+)
 
 
 def run(test: Test, config: str = CONFIG) -> None:
@@ -38,6 +42,13 @@ async def pods(cluster: OwnedCluster, count: int, group: str = "g", **arguments:
     made = [cluster.grouped_pod(f"{group}-{number}", group, **arguments) for number in range(count)]
     await cluster.settle()
     return made
+
+
+def racked(cluster: OwnedCluster, name: str, cpu: str) -> None:
+    """Add a node of a rack."""
+    added = cluster.add_node(name, cpu=cpu)
+    metadata = msgspec.structs.replace(added.metadata, labels={"rack": "a"})
+    cluster.put_node(msgspec.structs.replace(added, metadata=metadata))
 
 
 async def rest(cluster: OwnedCluster) -> None:
@@ -120,7 +131,7 @@ def test_more_pods_than_needed_follow() -> None:
 
 def test_pods_of_a_basic_pod_group_start_one_by_one_in_one_application() -> None:
     async def test(cluster: OwnedCluster) -> None:
-        cluster.add_node("n1", cpu="1")
+        racked(cluster, "n1", cpu="1")
         cluster.pod_group("g", schedulingConstraints={"topology": [{"key": "rack"}]})
         await pods(cluster, 2)
         await rest(cluster)
@@ -128,12 +139,12 @@ def test_pods_of_a_basic_pod_group_start_one_by_one_in_one_application() -> None
         assert json.loads(tags(cluster)["yunikorn.apache.org/gang-topology"]) == {"required": "rack"}
         assert cluster.condition("g") == SCHEDULED
 
-    run(test)
+    run(test, RACKS)
 
 
 def test_terms_of_a_pod_group_are_passed_on() -> None:
     async def test(cluster: OwnedCluster) -> None:
-        cluster.add_node("n1", cpu="9")
+        racked(cluster, "n1", cpu="9")
         constraints = {"topology": [{"key": "rack"}]}
         cluster.pod_group(
             "g",
@@ -149,6 +160,18 @@ def test_terms_of_a_pod_group_are_passed_on() -> None:
         assert found["yunikorn.apache.org/gang-disruption"] == "PodGroup"
         assert "PodGroup default/g" in found["yunikorn.apache.org/workload"]
         assert {one.priority for one in asks(cluster)} == {7}
+
+    run(test, RACKS)
+
+
+def test_pod_group_with_a_level_that_the_partition_lacks_waits_and_says_so() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="9")
+        cluster.pod_group("g", 2, schedulingConstraints={"topology": [{"key": "rack"}]})
+        await pods(cluster, 2)
+        await rest(cluster)
+        assert not cluster.placed()
+        assert cluster.condition("g") == WAITING
 
     run(test)
 
