@@ -127,7 +127,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test by the rules of `tests/markers.py`."""
+    """Mark a test by the rules of `tests/markers.py`; its id has to be the same in every worker."""
+    if " at 0x" in item.nodeid:
+        raise pytest.UsageError(f"{item.nodeid} has a memory address in its id: set another one with ids=")
     mark(item)
 
 

@@ -166,7 +166,9 @@ def test_node_whose_source_fails_lacks_all_levels(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "levels", [(), ("rack", "rack"), ("",), (1,), "rack", None, property(raising)], ids=str
+    "levels",
+    [(), ("rack", "rack"), ("",), (1,), "rack", None, pytest.param(property(raising), id="raising")],
+    ids=str,
 )
 def test_source_without_sound_levels_cannot_be_used(levels: Any) -> None:
     with pytest.raises(ConfigError, match="reading its levels"):
