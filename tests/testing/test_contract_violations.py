@@ -392,15 +392,17 @@ SOUND: dict[str, Callable[..., Any]] = {
     "quota": lambda self, queue: None,
     "reserves_after": lambda self, ask, delay: delay,
     "permit": lambda self, allocation: None,
+    "path": lambda self, node: ["a"],
 }
+NEEDED: dict[type[Plugin], dict[str, Any]] = {TopologySource: {"levels": ["rack"]}}
+"""Members beside the method, without which a plugin of a kind is not complete."""
 
 
 def odd(base: type[Any], answer: Callable[..., Any] | None = None, **members: Any) -> type[Any]:
     """Return a class of a kind whose method gives this answer, or a correct one."""
     method = METHODS[base]
-    return type(
-        "Odd", (base,), {"__doc__": "Is odd.", "name": "odd", method: answer or SOUND[method], **members}
-    )
+    sound = {"__doc__": "Is odd.", "name": "odd", method: answer or SOUND[method], **NEEDED.get(base, {})}
+    return type("Odd", (base,), {**sound, **members})
 
 
 def raising(*_: object) -> None:
@@ -479,6 +481,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "quota": (None, Quota({"vcore": 7})),
     "reserves_after": (1.0, 2.0),
     "permit": (None, "no"),
+    "path": (["a"], ["b"]),
 }
 
 
