@@ -135,7 +135,9 @@ class MemberPlacement:
         """Place up to `count` members on the nodes of a domain in their order; return their number."""
         ask_class, by_node = part.ask.ask_class, part.rooms.by_node
         order, chain = self._orders.of(ask_class), self._orders.chain
-        entries = sorted((order.score(node), node.id, node) for node in domain.nodes if by_node.get(node, 0))
+        # Counts of a gang with more kinds of members than are kept are those before the others were placed.
+        nodes = [node for node in domain.nodes if by_node.get(node, 0) and ask_class.fits(node)]
+        entries = sorted((order.score(node), node.id, node) for node in nodes)
         each = [part.ask] if self._alike else part.each
         first = 0 if self._alike else sum(one is part for one, _, _ in self._placed)
         placed = 0
