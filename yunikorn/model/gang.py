@@ -312,9 +312,11 @@ class AtomicGang:
     def classes(self) -> tuple[object, ...]:
         """Return the identity of the ask class of this gang: the members by ask class."""
         counts: dict[object, int] = {}
-        for ask, count in self.members:
-            counts[ask.ask_class.key] = counts.get(ask.ask_class.key, 0) + count
         topology = self.app.topology
+        for ask, count in self.members:
+            # Requirements on the topology are those of task groups.
+            kind = ask.ask_class.key if topology is None else (ask.task_group, ask.ask_class.key)
+            counts[kind] = counts.get(kind, 0) + count
         alone = self.alone or (topology is not None and topology.is_timed)
         return ("gang", tuple(counts.items()), topology, self.app.id if alone else "")
 
