@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.topology.racks import TAG, placed, racks
+from tests.topology.racks import TAG, domains, fill, gang, placed, racks
 
 
 def test_gang_of_more_sizes_than_counts_are_kept_never_overfills_a_node() -> None:
@@ -28,3 +28,49 @@ def test_gangs_with_other_task_groups_are_judged_apart() -> None:
         rm.task(app_id, f"{app_id}-s", "servers", 16 - workers, gpu=1)
     assert placed(rm, "one") == []
     assert len(placed(rm, "two")) == 16
+
+
+def test_replaced_single_member_of_a_task_group_stays_in_the_block_of_the_gang() -> None:
+    rm = racks()
+    fill(rm, "b1-r1-n1", 8)
+    fill(rm, "b1-r1-n2", 8)
+    fill(rm, "b1-r2-n1", 8)
+    wanted = {"required": "block", "groups": {"servers": {"required": "rack"}}}
+    rm.gang("app", "Atomic", tags={TAG: json.dumps(wanted)}, gpu=28)
+    rm.task("app", "w", "workers", 24, gpu=1)
+    rm.task("app", "s", "servers", 1, gpu=4)
+    assert domains(placed(rm, "app"), 1) == ["b2"]
+    server = next(uuid for uuid, one in rm.running.items() if one.allocation_key == "s")
+    rm.release("app", server)
+    rm.release("filler-b1-r2-n1")
+    rm.task("app", "again", "servers", 1, gpu=4)
+    assert domains(placed(rm, "app"), 1) == ["b2"]
+
+
+def test_replacement_follows_the_members_and_not_a_task_without_a_task_group() -> None:
+    rm = racks(blocks=1)
+    fill(rm, "b1-r1-n1", 4)
+    rm.gang("app", "Atomic", tags={TAG: "rack"}, gpu=16)
+    rm.ask("app", "driver", 1, gpu=1)
+    assert domains(placed(rm, "app")) == ["b1-r1"]
+    rm.task("app", "m", "workers", 16, gpu=1)
+    placed(rm, "app")
+    members = [uuid for uuid, one in rm.running.items() if one.allocation_key == "m"]
+    assert domains([rm.running[uuid].node_id for uuid in members]) == ["b1-r2"]
+    rm.release("app", members[0])
+    rm.task("app", "again", "workers", 1, gpu=1)
+    placed(rm, "app")
+    assert domains([one.node_id for one in rm.running.values() if one.allocation_key == "again"]) == ["b1-r2"]
+
+
+def test_home_is_that_of_the_members_whose_nodes_have_the_level() -> None:
+    rm = racks(blocks=1)
+    gang(rm, "app", 14, "rack")
+    assert domains(placed(rm, "app")) == ["b1-r1"]
+    first = next(iter(rm.find_app("app").allocations.values())).node.id
+    rm.change_node(first, attributes={})
+    fill(rm, "b1-r2-n1", 7)
+    rm.task("app", "again", "workers", 1, gpu=1)
+    placed(rm, "app")
+    found = [one.node_id for one in rm.running.values() if one.allocation_key == "again"]
+    assert domains(found) in ([], ["b1-r1"])

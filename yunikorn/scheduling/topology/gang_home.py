@@ -35,6 +35,8 @@ class GangHome:
     _level: str
     _task_group: str
     """Task group with a domain of its own; empty for all members."""
+    _outer: GangHome | None = None
+    """Home of the whole gang, which contains that of a task group; None without one."""
 
     @property
     def label(self) -> str:
@@ -50,7 +52,9 @@ class GangHome:
             return False
         domain = self._domain(tree)
         found = tree.above(node, self._level)
-        return found is not None and domain in (None, found)
+        if found is None or domain not in (None, found):
+            return False
+        return domain is not None or self._outer is None or self._outer.has(node)
 
     def nodes(self) -> Iterable[Node]:
         """Return the nodes of the domain; those of all domains of the level while no member runs."""
@@ -60,10 +64,16 @@ class GangHome:
         domain = self._domain(tree)
         if domain is not None:
             return domain.nodes
+        if self._outer is not None:
+            return self._outer.nodes()
         return [node for each in tree.domains(tree.numbers[self._level]) for node in each.nodes]
 
     def _domain(self, tree: TopologyTree) -> TreeDomain | None:
+        """Return the domain of the first member; tasks without a task group count where no member runs."""
+        found: TreeDomain | None = None
         for one in self._app.allocations.values():
-            if self._task_group in ("", one.task_group) and one.node in tree.domain_of:
-                return tree.above(one.node, self._level)
-        return None
+            if self._task_group in ("", one.task_group) and (found is None or one.task_group):
+                found = tree.above(one.node, self._level) or found
+                if found is not None and one.task_group:
+                    break
+        return found

@@ -55,8 +55,8 @@ class GangPlanner:
         if topology is None or (whole is not None and not whole.done and ask.task_group):
             return None
         own = topology.of(ask.task_group).required if ask.task_group else ""
-        level = own or topology.required
-        return GangHome(self, ask.app, level, ask.task_group if own else "") if level else None
+        home = GangHome(self, ask.app, topology.required, "") if topology.required else None
+        return GangHome(self, ask.app, own, ask.task_group, home) if own else home
 
     def forget(self) -> None:
         """Forget all counts, because answers of predicates may have changed."""
