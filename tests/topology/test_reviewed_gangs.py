@@ -74,3 +74,14 @@ def test_home_is_that_of_the_members_whose_nodes_have_the_level() -> None:
     placed(rm, "app")
     found = [one.node_id for one in rm.running.values() if one.allocation_key == "again"]
     assert domains(found) in ([], ["b1-r1"])
+
+
+def test_gang_with_a_member_that_requires_a_full_node_can_run_once_that_is_empty() -> None:
+    rm = racks(blocks=1, per_block=1)
+    fill(rm, "b1-r1-n1", 8)
+    rm.gang("app", "Atomic", tags={TAG: "rack"}, gpu=2)
+    rm.task("app", "pinned", "workers", 1, tags={"yunikorn.apache.org/requiredNode": "b1-r1-n1"}, gpu=1)
+    rm.task("app", "free", "workers", 1, gpu=1)
+    assert placed(rm, "app") == []
+    app = rm.find_app("app")
+    assert rm.at_work().cycle.atomic._may_ever_run(app.atomic)

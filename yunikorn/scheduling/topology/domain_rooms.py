@@ -88,7 +88,7 @@ class DomainRooms:
 
     def _fitting(self, ask: Ask, node: Node, room: Mapping[str, int]) -> int:
         ask_class = ask.ask_class
-        if ask_class.searched_apart and not ask_class.fits(node):
+        if ask_class.required not in ("", node.id) or ask_class.rules_out(node):
             return 0
         count: int | None = None
         for name, amount in ask_class.pairs:
