@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.topology.racks import TAG, domains, fill, gang, placed, racks
+from yunikorn.interface.messages import NodeAction
 
 
 def test_gang_of_more_sizes_than_counts_are_kept_never_overfills_a_node() -> None:
@@ -45,6 +46,28 @@ def test_replaced_single_member_of_a_task_group_stays_in_the_block_of_the_gang()
     rm.release("filler-b1-r2-n1")
     rm.task("app", "again", "servers", 1, gpu=4)
     assert domains(placed(rm, "app"), 1) == ["b2"]
+
+
+def test_member_that_waits_for_its_rack_may_go_anywhere_when_the_node_of_the_others_is_removed() -> None:
+    rm = racks(blocks=1, nodes=1)
+    gang(rm, "app", 8, "rack")
+    assert set(placed(rm, "app")) == {"b1-r1-n1"}
+    rm.task("app", "again", "workers", 1, gpu=1)
+    assert len(placed(rm, "app")) == 8
+    rm.change_node("b1-r1-n1", NodeAction.DECOMMISSION)
+    assert placed(rm, "app") == ["b1-r2-n1"]
+
+
+def test_member_that_waits_for_its_drained_rack_may_go_anywhere_when_the_others_end() -> None:
+    rm = racks(blocks=1, nodes=1)
+    gang(rm, "app", 8, "rack")
+    assert set(placed(rm, "app")) == {"b1-r1-n1"}
+    rm.change_node("b1-r1-n1", NodeAction.DRAIN_NODE)
+    rm.task("app", "again", "workers", 1, gpu=1)
+    assert len(placed(rm, "app")) == 8
+    for uuid in [uuid for uuid, one in rm.running.items() if one.application_id == "app"]:
+        rm.release("app", uuid)
+    assert placed(rm, "app") == ["b1-r2-n1"]
 
 
 def test_replacement_follows_the_members_and_not_a_task_without_a_task_group() -> None:

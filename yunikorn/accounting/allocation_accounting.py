@@ -430,6 +430,8 @@ class AllocationAccounting:
         if allocation.eviction is not None:
             allocation.eviction.left(allocation)
         self._forget_ask(allocation)
+        if app.topology is not None:
+            self._leave_home(app, allocation.task_group)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
         self.changes.ended(allocation, termination, message)
@@ -445,6 +447,13 @@ class AllocationAccounting:
             ask.live -= 1
             if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
                 del ask.app.asks[ask.key]
+
+    def _leave_home(self, app: Application, task_group: str) -> None:
+        """Try the requests of an application again elsewhere if no member of a task group is left."""
+        if not any(one.task_group == task_group for one in app.allocations.values()):
+            for ask_class in dict.fromkeys(ask.ask_class for ask in app.asks.values() if ask.pending):
+                if ask_class.home is not None:
+                    self.pending_classes.mark_schedulable(ask_class)
 
     # -- nodes and applications ---------------------------------------------------------------------
 
