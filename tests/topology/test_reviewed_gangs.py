@@ -108,3 +108,18 @@ def test_gang_with_a_member_that_requires_a_full_node_can_run_once_that_is_empty
     assert placed(rm, "app") == []
     app = rm.find_app("app")
     assert rm.at_work().cycle.atomic._may_ever_run(app.atomic)
+
+
+def test_reason_of_a_rejection_is_a_text_that_every_resource_manager_can_read() -> None:
+    rm = racks()
+    gang(rm, "app", 4, '{"required": "\\ud800"}')
+    entries = rm.entries("rejected_applications")
+    assert entries
+    str(entries[0].reason).encode()
+
+
+def test_request_that_is_too_long_is_rejected_in_a_short_message() -> None:
+    rm = racks()
+    gang(rm, "app", 4, json.dumps({f"requird{number}": 1 for number in range(20_000)}))
+    (rejected,) = rm.entries("rejected_applications")
+    assert len(rejected.reason) < 200

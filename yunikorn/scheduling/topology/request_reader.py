@@ -17,6 +17,8 @@ from yunikorn.scheduling.topology.topology_tree import ROOT, Topology
 from yunikorn.text import listed, suggest
 
 GANG_TOPOLOGY_TAG = "yunikorn.apache.org/gang-topology"
+LONGEST_REQUEST = 16_384
+"""Largest number of characters of the tag; each request of the application depends on it."""
 MOST_SLICES = 8
 """Largest number of sizes of slices inside each other."""
 _GROUP_KEYS = ("required", "preferred", "slices")
@@ -25,9 +27,12 @@ _KEYS = (*_GROUP_KEYS, "groups")
 
 def read_topology_tag(text: str, topology: Topology) -> tuple[GangTopology | None, str]:
     """Return the requirements, or None and all problems of the text."""
+    if len(text) > LONGEST_REQUEST:
+        return None, f"tag {GANG_TOPOLOGY_TAG} has more than {LONGEST_REQUEST} characters"
     reader = _Reader(topology)
     found = reader.read(text)
-    problems = "; ".join(reader.problems)
+    # JSON may escape halves of characters, which no resource manager can be told of.
+    problems = "; ".join(reader.problems).encode(errors="backslashreplace").decode()
     return (None, f"tag {GANG_TOPOLOGY_TAG}: {problems}") if problems else (found, "")
 
 
