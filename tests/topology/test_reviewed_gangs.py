@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
+from tests.core.kit import configuration, queue
 from tests.topology.racks import TAG, domains, fill, gang, placed, racks
 from yunikorn.interface.messages import NodeAction
+from yunikorn.scheduling.topology.topology_tree import TreeDomain
 
 
 def test_gang_of_more_sizes_than_counts_are_kept_never_overfills_a_node() -> None:
@@ -123,3 +126,22 @@ def test_request_that_is_too_long_is_rejected_in_a_short_message() -> None:
     gang(rm, "app", 4, json.dumps({f"requird{number}": 1 for number in range(20_000)}))
     (rejected,) = rm.entries("rejected_applications")
     assert len(rejected.reason) < 200
+
+
+def test_domains_of_nodes_that_left_and_of_earlier_configurations_are_forgotten() -> None:
+    rm = racks(blocks=1, topology=["block", "rack"])
+    gang(rm, "app", 40, "rack")
+    for number in range(20):
+        rm.node(f"x{number}", {"block": "b9", "rack": f"r{number}"}, gpu=8)
+        assert placed(rm, "app") == []
+        rm.change_node(f"x{number}", NodeAction.DECOMMISSION)
+        assert placed(rm, "app") == []
+    for number in range(20):
+        policy = "balanced" if number % 2 else "best-fit"
+        assert rm.reload(
+            configuration(queue("a"), queue("b"), topology=["block", "rack"], gangplacement=policy)
+        )
+        assert placed(rm, "app") == []
+    gc.collect()
+    alive = [one for one in gc.get_objects() if isinstance(one, TreeDomain) and "b9" in one.path]
+    assert len(alive) < 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.model.ask import Ask
@@ -185,7 +185,7 @@ _ORDER = attrgetter("order")
 class GangClass(AskClass):
     """Ask class of the requests that represent gangs of equal composition."""
 
-    __slots__ = ("judged", "members", "possible", "why")
+    __slots__ = ("members", "possible", "why")
 
     def __init__(self, key: Key, resource: Resource, bit: int) -> None:
         super().__init__(key, resource, bit)
@@ -193,8 +193,6 @@ class GangClass(AskClass):
         self.possible: tuple[tuple[int, int], bool] | None = None
         """Result of the check for a fit on empty nodes, preceded by the versions of nodes and
         configuration."""
-        self.judged: dict[str, dict[Any, Any]] = {}
-        """Results of the checks of domains of the topology, by application if they depend on it."""
         self.why = ""
         """Reason why the latest attempt to place such a gang failed."""
 

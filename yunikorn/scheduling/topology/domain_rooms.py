@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
@@ -21,6 +21,8 @@ UNKNOWN = -1
 """Version of a node that was not counted yet."""
 MOST_KINDS = 64
 """Largest number of ask classes whose counts are kept; those that are not used for longest are dropped."""
+MOST_JUDGED = 256
+"""The same for the classes of gangs, or the gangs, for which results of checks are kept."""
 
 
 class NodeCounts:
@@ -47,6 +49,22 @@ class NodeCounts:
                 by_domain[domain] = by_domain.get(domain, 0) + difference
 
 
+class DomainVerdict:
+    """Result of the checks of one domain for gangs of one class."""
+
+    __slots__ = ("failed", "rank", "refusal", "seen", "shortage")
+
+    def __init__(self, seen: int, shortage: int, refusal: str | None, rank: tuple[float, ...]) -> None:
+        self.seen = seen
+        """Latest change of the domain above that the result includes."""
+        self.shortage = shortage
+        """Number of members that the domain surely has no room for."""
+        self.refusal = refusal
+        self.rank = rank
+        self.failed = -1
+        """Latest change of the domain when members did not fit together; -1 if that was not tried."""
+
+
 class DomainRooms:
     """Counts for one tree."""
 
@@ -56,6 +74,8 @@ class DomainRooms:
         self._orders, self._reserved = orders, reserved
         self._kinds: dict[AskClass, tuple[Ask, NodeCounts]] = {}
         """Counts of members that fit, each with a request of the class."""
+        self._judged: dict[Hashable, dict[TreeDomain, DomainVerdict]] = {}
+        """Results of the checks of domains, by class of gangs, and application if they depend on it."""
         self.idle = NodeCounts()
         """Nodes that run nothing and are open, as 1."""
         self._positions: dict[Node, int] = {}
@@ -76,6 +96,14 @@ class DomainRooms:
                 del self._kinds[next(iter(self._kinds))]
         self._kinds[ask.ask_class] = kind
         return kind[1]
+
+    def judged_for(self, gangs: Hashable) -> dict[TreeDomain, DomainVerdict]:
+        """Return what is known about domains for these gangs, to be completed."""
+        found = self._judged.pop(gangs, {})
+        while len(self._judged) >= MOST_JUDGED:
+            del self._judged[next(iter(self._judged))]
+        self._judged[gangs] = found
+        return found
 
     def count(self, ask: Ask, rooms: Mapping[Node, Mapping[str, int]] | None = None) -> NodeCounts:
         """Count how many requests like `ask` fit the open nodes, or these `rooms` of nodes."""
@@ -143,5 +171,6 @@ class DomainRooms:
 
     def forget(self) -> None:
         """Forget all counts, because nodes left, or predicates changed; they are made again when used."""
+        self._judged = {}
         self._kinds, self._positions, self._versions, self._closed = {}, {}, [], {}
         self.idle, self._departures = NodeCounts(), self.tree.departures

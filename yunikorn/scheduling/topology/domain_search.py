@@ -12,7 +12,7 @@ import heapq
 from typing import TYPE_CHECKING
 
 from yunikorn.containment import LONGEST_TEXT
-from yunikorn.model.gang import GangClass
+from yunikorn.scheduling.topology.domain_rooms import DomainVerdict
 from yunikorn.scheduling.topology.gang_views import DomainView, EqualMembers, MemberGroup
 from yunikorn.scheduling.topology.member_placement import MemberPlacement
 from yunikorn.scheduling.topology.topology_tree import ROOT
@@ -31,22 +31,6 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 32
 """Largest number of domains that are tried at one level before other requests are served."""
-
-
-class DomainVerdict:
-    """Result of the checks of one domain for gangs of one class."""
-
-    __slots__ = ("failed", "rank", "refusal", "seen", "shortage")
-
-    def __init__(self, seen: int, shortage: int, refusal: str | None, rank: tuple[float, ...]) -> None:
-        self.seen = seen
-        """Latest change of the domain above that the result includes."""
-        self.shortage = shortage
-        """Number of members that the domain surely has no room for."""
-        self.refusal = refusal
-        self.rank = rank
-        self.failed = -1
-        """Latest change of the domain when members did not fit together; -1 if that was not tried."""
 
 
 class DomainSearch:
@@ -84,9 +68,10 @@ class DomainSearch:
         ]
         self._members = MemberPlacement(rules, rooms, orders, self._views)
         self._judged: dict[TreeDomain, DomainVerdict] = {}
-        if empty is None and gang.request is not None and isinstance(gang.request.ask_class, GangClass):
-            owner = gang.app.id if rules.per_application else ""
-            self._judged = gang.request.ask_class.judged.setdefault(owner, {})
+        if empty is None and gang.request is not None:
+            self._judged = rooms.judged_for(
+                (gang.request.ask_class, gang.app if rules.per_application else None)
+            )
         self.fault = self._find_fault()
         """Reason why the gang can never be placed; empty if it can."""
         self.why = ""
