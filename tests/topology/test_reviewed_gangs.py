@@ -113,6 +113,18 @@ def test_gang_with_a_member_that_requires_a_full_node_can_run_once_that_is_empty
     assert rm.at_work().cycle.atomic._may_ever_run(app.atomic)
 
 
+def test_application_with_running_members_is_taken_over_after_a_restart_without_its_level() -> None:
+    rm = racks(blocks=1)
+    gang(rm, "app", 4, "rack")
+    placed(rm, "app")
+    found = [one for one in rm.running.values() if one.application_id == "app"]
+    again = racks(blocks=0, topology=[])
+    again.gang("app", "Atomic", tags={TAG: "rack", "application.create.force": "true"}, gpu=4)
+    again.node("b1-r1-n1", {}, gpu=8, existing=[one for one in found if one.node_id == "b1-r1-n1"])
+    assert not again.entries("rejected_applications")
+    assert len(again.find_app("app").allocations) == len(found)
+
+
 def test_reason_of_a_rejection_is_a_text_that_every_resource_manager_can_read() -> None:
     rm = racks()
     gang(rm, "app", 4, '{"required": "\\ud800"}')

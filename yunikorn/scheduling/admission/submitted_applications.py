@@ -224,7 +224,8 @@ class SubmittedApplications:
             return found
         if text := app.tags.get(GANG_TOPOLOGY_TAG, ""):
             app.topology, problems = read_topology_tag(text, self.policies.topology)
-            if problems:
+            # What runs already is taken over, also if the level has gone meanwhile.
+            if problems and not is_forced(app.tags):
                 return problems
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.execution_timeout, partition)
