@@ -7,6 +7,7 @@ import json
 
 from tests.core.kit import configuration, queue
 from tests.topology.racks import TAG, domains, fill, gang, placed, racks
+from yunikorn import api
 from yunikorn.interface.messages import NodeAction
 from yunikorn.scheduling.topology.topology_tree import TreeDomain
 
@@ -32,6 +33,45 @@ def test_gangs_with_other_task_groups_are_judged_apart() -> None:
         rm.task(app_id, f"{app_id}-s", "servers", 16 - workers, gpu=1)
     assert placed(rm, "one") == []
     assert len(placed(rm, "two")) == 16
+
+
+def test_gang_that_fits_a_rack_beyond_the_most_tries_is_placed_after_others_were_served() -> None:
+    rm = racks(blocks=1, per_block=40, nodes=1)
+    rm.node("last", {"block": "b1", "rack": "roomy"}, gpu=9)
+    rm.gang("app", "Atomic", tags={TAG: "rack"}, gpu=9)
+    rm.task("app", "large", "workers", 1, gpu=5)
+    rm.task("app", "small", "workers", 1, gpu=4)
+    assert placed(rm, "app") == []
+    rm.pass_time(1)
+    assert placed(rm, "app") == ["last", "last"]
+
+
+class Alone(api.Predicate):
+    """Refuses a second member of a gang on a node that is not roomy."""
+
+    name = "alone"
+
+    def __init__(self) -> None:
+        self.used: dict[str, int] = {}
+
+    def placed(self, task: api.Task, node: api.Node) -> None:
+        self.used[node.id] = self.used.get(node.id, 0) + 1
+
+    def released(self, task: api.Task, node: api.Node) -> None:
+        self.used[node.id] -= 1
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return "taken" if self.used.get(node.id) and node.id != "last" else None
+
+
+def test_racks_that_predicates_refuse_do_not_hide_the_one_that_they_allow() -> None:
+    rm = racks(blocks=1, per_block=40, nodes=1, plugins={"predicates": [Alone]}, predicates=["alone"])
+    rm.node("last", {"block": "b1", "rack": "roomy"}, gpu=9)
+    gang(rm, "app", 2, "rack")
+    for _ in range(5):
+        rm.schedule()
+        rm.pass_time(1)
+    assert placed(rm, "app") == ["last", "last"]
 
 
 def test_replaced_single_member_of_a_task_group_stays_in_the_block_of_the_gang() -> None:

@@ -215,6 +215,7 @@ class AtomicGang:
         "app",
         "arrived",
         "asks",
+        "continues",
         "deadline",
         "done",
         "first_try",
@@ -234,6 +235,8 @@ class AtomicGang:
         self.app = app
         self.relaxes_at: int | None = None
         """Time at which a preferred level is given up, and the gang is tried again (ns)."""
+        self.continues = False
+        """True if further domains are tried soon that the latest attempt has left."""
         self.first_try: int | None = None
         """Time of the first attempt to place the members (ns), from which preferred levels count."""
         self.total = total

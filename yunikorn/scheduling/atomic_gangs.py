@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.clock import MILLISECOND
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.attempt_log import OVER_LIMIT, OVER_QUOTA
 from yunikorn.model.gang import GangClass
@@ -39,6 +40,8 @@ Plan = list[tuple["Ask", "Node"]]
 
 NODES_PER_MEMBER = 32
 """Number of nodes that can be examined in the time of placing one member and undoing that."""
+BETWEEN_TRIES = 100 * MILLISECOND
+"""Time in which other requests are served, before further domains are tried for a gang."""
 
 
 class AtomicGangs:
@@ -235,7 +238,15 @@ class AtomicGangs:
             if due is not None and due != gang.relaxes_at:
                 self._partition.timers.at(due, lambda: self._relax(gang))
             gang.relaxes_at = due
+            if planner.unfinished and not gang.continues:
+                gang.continues = True
+                self._partition.timers.after(BETWEEN_TRIES, lambda: self._continue(gang))
         return plan
+
+    def _continue(self, gang: AtomicGang) -> None:
+        """Try the domains that the latest attempt for a gang has left."""
+        gang.continues = False
+        self._relax(gang)
 
     def _relax(self, gang: AtomicGang) -> None:
         """Try a gang again when a level that it prefers is given up."""

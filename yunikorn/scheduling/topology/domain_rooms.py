@@ -52,7 +52,7 @@ class NodeCounts:
 class DomainVerdict:
     """Result of the checks of one domain for gangs of one class."""
 
-    __slots__ = ("failed", "rank", "refusal", "seen", "shortage")
+    __slots__ = ("failed", "rank", "refusal", "seen", "shortage", "turn")
 
     def __init__(self, seen: int, shortage: int, refusal: str | None, rank: tuple[float, ...]) -> None:
         self.seen = seen
@@ -63,6 +63,8 @@ class DomainVerdict:
         self.rank = rank
         self.failed = -1
         """Latest change of the domain when members did not fit together; -1 if that was not tried."""
+        self.turn = 0
+        """Number of attempts that tried the domain, and ended before all others were tried."""
 
 
 class DomainRooms:

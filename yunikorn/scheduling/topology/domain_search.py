@@ -76,6 +76,8 @@ class DomainSearch:
         """Reason why the gang can never be placed; empty if it can."""
         self.why = ""
         """Reason why there is no plan."""
+        self.unfinished = False
+        """True if there is no plan, and domains are left to try."""
         self.retry_at: int | None = None
         """Time at which a preferred level is given up that has no domain for the gang now (ns)."""
 
@@ -139,7 +141,7 @@ class DomainSearch:
             elif verdict.refusal is not None:
                 refusals[f"{self._label(domain)}: {verdict.refusal}"] = None
             else:
-                candidates.append((verdict.rank, domain.path, number, domain))
+                candidates.append((verdict.turn, verdict.rank, domain.path, number, domain))
         if not candidates:
             self.why = self._reason(level, best, refusals)
             return False
@@ -179,17 +181,22 @@ class DomainSearch:
     def _try(self, domains: Iterable[TreeDomain]) -> bool:
         """Place the gang in the first of `domains` that takes it, or in the best of several plans."""
         plans: list[tuple[float, int, TreeDomain]] = []
-        tries = 0
+        tried: list[DomainVerdict] = []
         for domain in domains:
-            if self._judged[domain].failed == domain.changed:
+            verdict = self._judged[domain]
+            if verdict.failed == domain.changed:
                 continue
-            if tries == MOST_TRIES:
+            if len(tried) == MOST_TRIES:
+                # The next attempt begins with the others.
+                self.unfinished = not plans
+                for one in tried:
+                    one.turn += 1
                 break
-            tries += 1
+            tried.append(verdict)
             if not self._place(domain):
                 if self.retry_at is None and not self.refusals:
                     # Refusals of predicates may end without a change in the domain.
-                    self._judged[domain].failed = domain.changed
+                    verdict.failed = domain.changed
                 continue
             if self._rules.compares == 1:
                 return True

@@ -37,6 +37,8 @@ class GangPlanner:
         """Reasons why predicates refused members of the latest gang, with counts."""
         self.why = ""
         """Reason why the latest gang has no plan."""
+        self.unfinished = False
+        """True if domains are left to try for the latest gang without a plan."""
         self.retry_at: int | None = None
         """Time at which a level is given up that the latest gang without a plan prefers (ns)."""
 
@@ -65,7 +67,7 @@ class GangPlanner:
 
     def plan(self, gang: AtomicGang, topology: GangTopology) -> Plan | None:
         """Return a node for every member, or None with the reason; leaves no changes."""
-        self.why, self.refusals, self.retry_at = "", NOTHING_REFUSED, None
+        self.why, self.refusals, self.retry_at, self.unfinished = "", NOTHING_REFUSED, None, False
         tree = self._tree_of(topology)
         if tree is None:
             return None
@@ -74,6 +76,7 @@ class GangPlanner:
         search = DomainSearch(gang, topology, self._rules, rooms, self.orders, self._clock.now())
         plan = search.plan()
         self.why, self.refusals, self.retry_at = search.why, search.refusals, search.retry_at
+        self.unfinished = plan is None and search.unfinished
         return plan
 
     def _tree_of(self, topology: GangTopology) -> TopologyTree | None:
