@@ -149,8 +149,9 @@ def test_gang_with_a_member_that_requires_a_full_node_can_run_once_that_is_empty
     rm.task("app", "pinned", "workers", 1, tags={"yunikorn.apache.org/requiredNode": "b1-r1-n1"}, gpu=1)
     rm.task("app", "free", "workers", 1, gpu=1)
     assert placed(rm, "app") == []
-    app = rm.find_app("app")
-    assert rm.at_work().cycle.atomic._may_ever_run(app.atomic)
+    gang_of = rm.find_app("app").atomic
+    assert gang_of is not None
+    assert rm.at_work().cycle.atomic._may_ever_run(gang_of)
 
 
 def test_application_with_running_members_is_taken_over_after_a_restart_without_its_level() -> None:
