@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.model.ask_class import AskClass
 from yunikorn.scheduling.node_order import Change, NodeOrder
 from yunikorn.scheduling.node_policies import WeightedScores
 from yunikorn.scheduling.normalised_scores import NormalisedScores
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass, HomeDomain, PendingClasses
+    from yunikorn.model.ask_class import HomeDomain, PendingClasses
     from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
@@ -110,7 +111,10 @@ class NodeOrders:
     def _find_in_domain(self, ask_class: AskClass, ask: Ask, home: HomeDomain) -> Node | None:
         """Return the first node in order of the domain that the request must be placed in, or None."""
         order = self.of(ask_class)
-        nodes = [node for node in home.nodes() if node.is_free and ask_class.fits(node)]
+        # The domain is found once: to ask whether it has each node would find it again each time.
+        avoids, inside = ask_class.avoids, home.nodes()
+        open_nodes = [node for node in inside if node.is_free and node.id not in avoids]
+        nodes = [node for node in open_nodes if AskClass.fits(ask_class, node)]
         for _, _, node in sorted((order.score(node), node.id, node) for node in nodes):
             if self.predicates.refusal(ask, node) is None:
                 return node

@@ -65,7 +65,8 @@ class GangHome:
         if domain is not None:
             return domain.nodes
         if self._outer is not None:
-            return self._outer.nodes()
+            inside = self._outer.nodes()
+            return [node for node in inside if tree.above(node, self._level) is not None]
         return [node for each in tree.domains(tree.numbers[self._level]) for node in each.nodes]
 
     def _domain(self, tree: TopologyTree) -> TreeDomain | None:
