@@ -72,6 +72,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["queue-sort", "fair"],
         ["node-sort", "fair"],
         ["node-sort", "binpacking"],
+        ["node-sort", "pod-preferences"],
         ["node-sort", "weighted"],
         ["placement", "provided"],
         ["placement", "user"],
