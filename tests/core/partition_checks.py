@@ -103,7 +103,9 @@ def _check_application(app: Application) -> None:
     assert plain(app.allocated) == total(one.resource for one in app.allocations.values()), app
     assert plain(app.pending) == _wanted([app]), app
     waiting = [ask for ask in app.asks.values() if ask.pending]
-    gang = [app.atomic.request] if app.atomic is not None and app.atomic.request is not None else []
+    gang = (
+        [app.whole_gang.request] if app.whole_gang is not None and app.whole_gang.request is not None else []
+    )
     assert {*app.requests} == {ask for ask in (*gang, *waiting) if not ask.unschedulable}, app
     assert app.requests.unschedulable == sum(ask.unschedulable for ask in (*gang, *waiting)), app
     assert app.priority == max((ask.priority for ask in waiting), default=INT32_MIN), app
@@ -185,9 +187,9 @@ def _check_trackers(partition: Partition) -> None:
 def _check_pending_classes(partition: Partition) -> None:
     waiting = [ask for app in partition.applications.values() for ask in app.asks.values() if ask.pending]
     waiting += [
-        app.atomic.request
+        app.whole_gang.request
         for app in partition.applications.values()
-        if app.atomic is not None and app.atomic.request is not None
+        if app.whole_gang is not None and app.whole_gang.request is not None
     ]
     pending_classes, ask_classes = (
         Counter(ask.pending_class for ask in waiting),

@@ -19,7 +19,7 @@ from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
 from yunikorn.api import Wait
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
-from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.kinds import GANG_PLACEMENT, KINDS, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 from yunikorn_testing import PluginContract
@@ -29,13 +29,18 @@ REGISTRY = Registry.load(third_party=False)
 """Registry of all cases; each adds its plugin, and removes it."""
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
 SOUND: dict[str, Any] = {"key": 0, "rank": 0, "score": 0.0, "place": "root.default", "groups": ()}
-SOUND["reserves_after"] = 0
+SOUND |= {"reserves_after": 0, "path": ("one", "1")}
 """Sound answer of the method of a kind; None for the others."""
 CONTRACTS: dict[str, type[PluginContract]] = {
     contract.kind.id: contract
     for contract in vars(testing).values()
     if inspect.isclass(contract) and issubclass(contract, PluginContract) and hasattr(contract, "kind")
 }
+NEAR = {
+    "yunikorn.apache.org/gang-topology": '{"preferred": [{"level": "site", "for": "1s"}], '
+    '"slices": [{"size": 1, "level": "zone"}]}'
+}
+"""Tag of a gang that prefers a level for a time."""
 TOO_MUCH = 10_000_000
 """Largest size in characters of everything that a cluster reports about a plugin."""
 
@@ -56,6 +61,11 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
     "group": ("permit",),
     "wanted": ("check",),
     "calls_at_once": ("blocking",),
+    "path": ("levels",),
+    "opened": ("levels",),
+    "reloaded": ("levels",),
+    "closed": ("levels",),
+    "score": ("compares",),
 }
 """Other members without which a member is not called; a kind may lack some of them."""
 
@@ -77,6 +87,8 @@ SOUND_COMPANIONS: dict[str, Any] = {
     "permit": lambda self, allocation: Wait(20, "held"),
     "check": lambda self, ask, node: "not here" if ask.app.id == "app-1" else None,
     "blocking": True,
+    "levels": ("site", "zone"),
+    "compares": 2,
 }
 BOOKS = ("placed", "released", "node_added", "node_removed", "prepare", "domain", "subjects")
 """Members of plugins that keep books."""
@@ -172,6 +184,8 @@ def config(kind: PluginKind, also: str = "", *, several: bool = False) -> str:
     if several:
         scores = [{"name": "bad"}, {"name": "binpacking", "weight": 2}]
         document["partitions"][0]["nodesortpolicy"] = {"type": "weighted", "scores": scores}
+    if kind is GANG_PLACEMENT:
+        document["partitions"][0]["topology"] = ["site", "zone"]
     for queue in document["partitions"][0]["queues"][0]["queues"]:
         if queue["name"] == "other":
             queue["resources"] = {"guaranteed": {"vcore": "4m"}}
@@ -184,7 +198,7 @@ def run(rm: StrictRM, changed: str) -> None:
     """
     for number in (1, 2):
         rm.nodes[f"n{number}"] = None
-        rm.node(f"n{number}", {"zone": f"{number}"}, vcore=4)
+        rm.node(f"n{number}", {"site": "one", "zone": f"{number}"}, vcore=4)
     # The first two fill the nodes, and the last one preempts.
     for number, queue in enumerate(["root.default", "root.default", "root.other"]):
         name = f"app-{number}"
@@ -199,7 +213,8 @@ def run(rm: StrictRM, changed: str) -> None:
     rm.schedule()
     rm.confirm(*rm.evicted)
     rm.apps["gang"] = Submitted()
-    rm.gang("gang", queue_name="root.default", vcore=2)
+    has_levels = "topology" in json.loads(changed)["partitions"][0]
+    rm.gang("gang", queue_name="root.default", tags=NEAR if has_levels else {}, vcore=2)
     if "gang" in rm.apps:
         rm.wanted["gang", "placeholder"] += 2
         rm.task("gang", "placeholder", "group", 2, placeholder=True, vcore=1)
@@ -207,7 +222,7 @@ def run(rm: StrictRM, changed: str) -> None:
     rm.reload(changed)
     for uuid, one in list(rm.running.items())[:2]:
         rm.release(one.application_id, uuid)
-    rm.change_node("n1", attributes={"zone": "3"}, vcore=5)
+    rm.change_node("n1", attributes={"site": "one", "zone": "3"}, vcore=5)
     rm.schedule()
     examine(rm)
     rm.pass_time(70)
