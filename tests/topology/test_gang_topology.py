@@ -379,3 +379,88 @@ def test_reserved_nodes_are_no_room_and_a_replacement_reserves_in_its_rack() -> 
     rm.schedule()
     reserved = [node for node in rm.at_work().partition.nodes.values() if node.reservations]
     assert [node.id for node in reserved] == ["b1-r1-n1"]
+
+
+class Reluctant(api.PermitPolicy):
+    """Refuses all placements while `refuses` is True."""
+
+    name = "reluctant"
+    refuses = True
+
+    def permit(self, allocation: api.Allocation) -> str | None:
+        return "not yet" if Reluctant.refuses else None
+
+
+@pytest.mark.parametrize("style", ["Atomic", "Soft"])
+def test_refused_gang_is_placed_in_one_rack_when_it_is_permitted(style: str) -> None:
+    Reluctant.refuses = True
+    rm = racks(blocks=1, plugins={"permit_policies": [Reluctant]}, permits=["reluctant"])
+    rm.gang("app", style, tags={TAG: "rack"}, gpu=12)
+    rm.task("app", "m", "workers", 12, placeholder=style == "Soft", gpu=1)
+    assert placed(rm, "app") == []
+    rm.used()
+    Reluctant.refuses = False
+    rm.app("other", "root.b")
+    rm.ask("other", "t", 1, gpu=1)
+    rm.schedule()
+    rm.pass_time(5)
+    nodes = placed(rm, "app")
+    assert len(nodes) == 12
+    assert len(domains(nodes)) == 1
+    rm.used()
+
+
+def test_placeholders_withdrawn_before_they_are_placed_leave_nothing_behind() -> None:
+    rm = racks(blocks=1)
+    rm.gang("app", "Soft", tags={TAG: "rack"}, gpu=20)
+    rm.task("app", "ph", "workers", 20, placeholder=True, gpu=1)
+    rm.task("app", "real", "workers", 2, gpu=1)
+    assert placed(rm, "app") == []
+    rm.release_ask("app", "ph")
+    rm.used()
+    assert len(placed(rm, "app")) == 2
+    rm.release_ask("app")
+    rm.release("app")
+    rm.used()
+    rm.remove_app("app")
+    rm.used()
+
+
+def test_quota_stops_a_gang_on_a_topology_before_nodes_do() -> None:
+    limited = queue("a", resources={"max": {"gpu": 10}})
+    rm = racks(blocks=1)
+    assert rm.reload(configuration(limited, queue("b"), topology=["block", "rack"]))
+    gang(rm, "first", 8, "rack")
+    gang(rm, "second", 8, "rack")
+    assert len(placed(rm, "first")) == 8
+    assert placed(rm, "second") == []
+    assert "root.a" in reason(rm, "second")
+    rm.release("first")
+    assert len(domains(placed(rm, "second"))) == 1
+    rm.used()
+
+
+def test_preemption_for_a_later_member_ends_no_task_outside_its_rack() -> None:
+    rm = racks(blocks=1, nodes=1)
+    text = configuration(
+        queue("a", resources={"guaranteed": {"gpu": 16}}), queue("b"), topology=["block", "rack"]
+    )
+    assert rm.reload(text)
+    gang(rm, "app", 8, "rack")
+    home = set(placed(rm, "app"))
+    lost = next(uuid for uuid, one in rm.running.items() if one.application_id == "app")
+    rm.app("greedy", "root.b")
+    rm.ask("greedy", "t", 8, gpu=1)
+    rm.schedule()
+    rm.release("app", lost)
+    rm.ask("greedy", "u", 1, gpu=1)
+    rm.schedule()
+    rm.task("app", "again", "workers", 1, gpu=1)
+    for _ in range(5):
+        rm.schedule()
+        rm.pass_time(40)
+    victims = {rm.running[uuid].node_id for uuid in rm.evicted}
+    assert victims == home
+    rm.confirm(*rm.evicted)
+    assert set(placed(rm, "app")) == home
+    rm.used()
