@@ -185,7 +185,7 @@ def test_domains_of_nodes_that_left_and_of_earlier_configurations_are_forgotten(
     rm = racks(blocks=1, topology=["block", "rack"])
     gang(rm, "app", 40, "rack")
     for number in range(20):
-        rm.node(f"x{number}", {"block": "b9", "rack": f"r{number}"}, gpu=8)
+        rm.node(f"x{number}", {"block": "left", "rack": f"r{number}"}, gpu=8)
         assert placed(rm, "app") == []
         rm.change_node(f"x{number}", NodeAction.DECOMMISSION)
         assert placed(rm, "app") == []
@@ -196,5 +196,5 @@ def test_domains_of_nodes_that_left_and_of_earlier_configurations_are_forgotten(
         )
         assert placed(rm, "app") == []
     gc.collect()
-    alive = [one for one in gc.get_objects() if isinstance(one, TreeDomain) and "b9" in one.path]
+    alive = [one for one in gc.get_objects() if type(one) is TreeDomain and "left" in one.path]
     assert len(alive) < 5

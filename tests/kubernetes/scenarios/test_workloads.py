@@ -51,7 +51,7 @@ def custom(scheduled: Scheduled, place: str, group: str, kind: str, spec: Obj) -
 
     def served(found: Obj) -> bool:
         conditions = found.get("status", {}).get("conditions", ())
-        return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
+        return any((one["type"], one["status"]) == ("Established", "True") for one in conditions or ())
 
     scheduled.kubectl.wait_for("CustomResourceDefinition", f"{plural}.{group}", served, "")
     body = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "work"}, "spec": spec}
