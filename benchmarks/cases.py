@@ -13,6 +13,8 @@ from benchmarks import (
     books,
     churn,
     cold_start,
+    gang_devices,
+    gang_trace,
     gangs,
     idle_rms,
     pods,
@@ -27,7 +29,7 @@ from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, pytho
 from benchmarks.measurement import Measurement
 from benchmarks.pods import Pods
 from benchmarks.workload import Workload
-from yunikorn.build import kind_of_build
+from yunikorn_commands.build import kind_of_build
 
 
 @attrs.frozen
@@ -104,6 +106,7 @@ def _scheduling() -> list[Case]:
         Case("E-events", "jsonl", attrs.evolve(MEDIUM, sink=f"name: jsonl, path: {os.devnull}"), measure),
         Case("E-events", "ignored", attrs.evolve(MEDIUM, sink="name: ignoring"), measure),
         Case("E-events", "stored", attrs.evolve(MEDIUM, stored=True), measure),
+        Case("E-events", "recorded", attrs.evolve(MEDIUM, recorded=True), measure),
         Case("E-events", "unwanted", attrs.evolve(MEDIUM, sink="name: ignoring, wants: []"), measure),
         Case("O-own", "keys", attrs.evolve(own, node_sort="most-free"), measure),
         Case("O-own", "shape", attrs.evolve(own, node_sort="best-fit"), measure),
@@ -157,6 +160,39 @@ def _beside_rest(*, paced: bool) -> Callable[[Workload], Mapping[str, float]]:
     return measure
 
 
+def _gangs() -> list[Case]:
+    gang = attrs.evolve(MEDIUM, applications=1_000)
+    wide = attrs.evolve(gang, nodes=10_000, tasks=64_000, sizes=1)
+    racks = attrs.evolve(wide, nodes=1_000, tasks=8_000, applications=500, rack=10)
+    devices = gang_devices.DeviceGangs(10_000, 12_800, 20, 200, 1, "fair", "fair")
+    return [
+        Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
+        Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
+        *[
+            Case("G-gang", name, attrs.evolve(wide, levels=levels), gangs.placing_as_a_whole)
+            for name, levels in (("10000", 0), ("10000-1", 1), ("10000-3", 3))
+        ],
+        *[
+            Case(
+                "G-gang",
+                name,
+                attrs.evolve(devices, levels=levels, selector=selector),
+                gangs.placing_as_a_whole,
+            )
+            for name, levels, selector in (
+                ("devices-0", 0, ""),
+                ("devices-1", 1, ""),
+                ("devices-3", 3, ""),
+                ("selector-3", 3, gang_devices.SELECTOR),
+            )
+        ],
+        *[
+            Case("G-gang", name, attrs.evolve(racks, levels=levels), gangs.placing_as_a_whole)
+            for name, levels in (("1000", 0), ("1000-1", 1))
+        ],
+    ]
+
+
 def _others() -> list[Case]:
     stuck = attrs.evolve(MEDIUM, tasks=10_000)
     ten = Workload(queues=2, applications=10)
@@ -167,8 +203,6 @@ def _others() -> list[Case]:
         ("scraps", LARGE),
     ]
     busy = attrs.evolve(MEDIUM, tasks=100_000, slack=1 / 0.9, spare=0, samples=60_000)
-    gang = attrs.evolve(MEDIUM, applications=1_000)
-    wide = attrs.evolve(gang, nodes=10_000, tasks=64_000, sizes=1)
     full = attrs.evolve(MEDIUM, nodes=1_000, tasks=10_000, queues=5)
     small = Workload(100, 5_000, 2, 2, 1, "fifo", "fair", samples=5_000)
     tree = Workload(1_000, 2_000, 1_000, 1_000, samples=10)
@@ -180,12 +214,7 @@ def _others() -> list[Case]:
             for variant, load in backlogs
         ],
         Case("C-churn", "", busy, churn.decision_latency, "decision_p99_s"),
-        Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
-        Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
-        *[
-            Case("G-gang", name, attrs.evolve(wide, levels=levels), gangs.placing_as_a_whole)
-            for name, levels in (("10000", 0), ("10000-1", 1), ("10000-3", 3))
-        ],
+        *_gangs(),
         Case("X-preempt", "standard", full, preemption.tasks_per_second),
         Case(
             "X-preempt",
@@ -217,6 +246,20 @@ def _others() -> list[Case]:
         Case("S-rest", "saturated", Workload(1_000, 100_000, 2, 10), _beside_rest(paced=False)),
         Case("S-rest", "paced", Workload(1_000, 800_000, 2, 10), _beside_rest(paced=True)),
         Case("V-virtual", "single", SINGLES, simulation.processor_time, "application_s"),
+        *[
+            Case(
+                "V-virtual",
+                f"racks-{name}",
+                Workload(1_000, 1_250, 1, 1_250, levels=levels, predicates=predicates),
+                gang_trace.decisions_per_second,
+                "cpu_s",
+            )
+            for name, levels, predicates in (
+                ("0", 0, ()),
+                ("2", 2, ()),
+                ("devices", 2, ("dynamic-resources",)),
+            )
+        ],
         Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),
     ]
 

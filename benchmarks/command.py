@@ -18,9 +18,9 @@ from benchmarks.growth_plot import draw
 from benchmarks.machine import python_build
 from benchmarks.measurement import Measurement, table_head, table_line
 from benchmarks.new_process import run_in_new_process
-from yunikorn.build import kind_of_build
-from yunikorn.cli.main import settle_collector
 from yunikorn.errors import YunikornError
+from yunikorn_commands.build import kind_of_build
+from yunikorn_commands.command_group import settle_collector
 
 COUNT = click.IntRange(min=1)
 PROFILE_LINES = 40

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+import weakref
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from benchmarks import extension
 from benchmarks.example_packages import example_module
@@ -19,6 +22,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.sinks import EventReceiver
+from yunikorn_history.recorded_history import HistorySettings
+from yunikorn_history.recording_thread import RecordingThread
 from yunikorn_rest.event_store import EventStore
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.plugin_statistics import PluginStatistics
@@ -61,6 +67,11 @@ class ResourceManager:
         self.rejected += [refused.reason for refused in response.failed_node_updates]
 
 
+def _end_recording(recording: RecordingThread, folder: str) -> None:
+    recording.finish()
+    rmtree(folder, ignore_errors=True)
+
+
 class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
@@ -71,13 +82,14 @@ class Harness:
         installed: bool = False,
         example: str = "",
         stored: bool = False,
+        recorded: bool = False,
         metrics: bool = False,
         statistics: bool = False,
     ) -> None:
         """Create a harness, with the installed plugins of others if `installed`, and an example package.
 
-        `stored` keeps the latest events, `metrics` counts and measures as a service with metrics does;
-        `statistics` counts the calls of plugins.
+        `stored` keeps the latest events, `recorded` writes a history, `metrics` counts and measures as a
+        service with metrics does; `statistics` counts the calls of plugins.
         """
         registry = Registry.load(third_party=installed)
         modules = {"benchmarks": extension, **({example: example_module(example)} if example else {})}
@@ -88,9 +100,17 @@ class Harness:
             registry = registry.counting(PluginStatistics(stopwatch))
         self.clock = ManualClock()
         self.rm = ResourceManager()
-        store = EventStore("benchmark") if stored else None
+        store: EventReceiver | None = EventStore("benchmark") if stored else None
+        if recorded:
+            folder = mkdtemp(prefix="yunikorn-benchmark-")
+            self.recording = RecordingThread(HistorySettings(f"{folder}/history.db"), self.clock)
+            weakref.finalize(self, _end_recording, self.recording, folder)
+            store = self.recording.events
         measurements = Measurements(stopwatch) if metrics else None
         self.scheduler = Scheduler(registry, self.clock, event_receiver=store, measurements=measurements)
+        if recorded:
+            self.recording.events.attach(self.scheduler)
+            self.recording.begin(lambda: True)
         self.scheduler.register_resource_manager(
             RegisterResourceManagerRequest(RM, config=configuration), self.rm
         )
@@ -103,6 +123,7 @@ class Harness:
             installed=workload.plugins,
             example=workload.example,
             stored=workload.stored,
+            recorded=workload.recorded,
             metrics=workload.metrics,
             statistics=workload.stats,
         )

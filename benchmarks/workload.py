@@ -56,12 +56,16 @@ class Workload:
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     stored: bool = False
     """True if the scheduler keeps its latest events in a store."""
+    recorded: bool = False
+    """True if a history of the scheduler is recorded in SQLite."""
     metrics: bool = False
     """True if the scheduler counts and measures for metrics."""
     stats: bool = False
     """True if the calls of plugins are counted and measured, as by `yunikorn serve --stats`."""
     levels: int = 0
     """Number of levels of the topology; gangs then require the innermost one."""
+    rack: int = attrs.field(default=RACK, validator=_positive)
+    """Number of nodes of a rack."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
     one_in: int = attrs.field(default=1, validator=_positive)
@@ -138,7 +142,7 @@ class Workload:
     def _attributes(self, number: int) -> dict[str, str]:
         if not (self.predicates or self.config or self.levels):
             return {}
-        zone, slot, rack = ZONES[number % len(ZONES)], number % self.one_in, number // RACK
+        zone, slot, rack = ZONES[number % len(ZONES)], number % self.one_in, number // self.rack
         above = {"building": f"b{rack // 25}", "block": f"b{rack // 5}"} if self.levels else {}
         return {"zone": zone, "rack": f"r{rack}", "slot": str(slot), **above}
 

@@ -8,7 +8,8 @@
 | `net` | the test listens or connects, if only on this machine |
 | `kubernetes` | the test uses the test cluster (`tests/kubernetes/cluster`); also `slow` and `net` |
 
-One worker of pytest-xdist runs all tests of the cluster (`distribution.py`).
+One worker of pytest-xdist runs all tests of the cluster (`distribution.py`), which are in the files below
+`CLUSTER_TESTS`.
 
 `slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes the file, see `costs.py`.
 """
@@ -29,6 +30,18 @@ BUILDS = "can_build"
 """The fixture required for building a package."""
 CLUSTER = "shared_cluster"
 """The fixture that starts the test cluster."""
+CLUSTER_TESTS = (
+    "tests/kubernetes/admission/test_admission_served.py",
+    "tests/kubernetes/api_server/test_real_server.py",
+    "tests/kubernetes/chaos/",
+    "tests/kubernetes/scenarios/",
+    "tests/kubernetes/test_cluster.py",
+    "tests/kubernetes/test_cluster_benchmark.py",
+    "tests/kubernetes/test_manifests.py",
+    "tests/kubernetes/translation/test_with_api_server.py",
+    "tests/kubernetes/volumes/test_real_cluster.py",
+)
+"""Files and folders of all tests that use the cluster."""
 
 
 def mark(item: pytest.Item) -> None:
@@ -42,5 +55,9 @@ def mark(item: pytest.Item) -> None:
     if isinstance(item, pytest.Function) and BUILDS in item.fixturenames:
         item.add_marker("packages")
     if isinstance(item, pytest.Function) and CLUSTER in item.fixturenames:
+        if not item.nodeid.startswith(CLUSTER_TESTS):
+            raise pytest.UsageError(
+                f"{item.nodeid} uses the cluster: add its file to CLUSTER_TESTS, {__file__}"
+            )
         for name in ("kubernetes", "net", "slow"):
             item.add_marker(name)

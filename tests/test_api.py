@@ -92,7 +92,8 @@ PUBLIC = {
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
-    *("AskSubmission", "PastService", "Quota", "Refused", "Submission", "Where", "parse_quantity"),
+    *("AskSubmission", "PastService", "Quota", "Refused", "Submission", "UsageView", "VictimUnit", "Where"),
+    "parse_quantity",
 )
 TESTING = """
          AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample
@@ -177,7 +178,7 @@ def test_dotless_returns_one_level(name: str, level: str) -> None:
 def test_hooks_document_their_result() -> None:
     for kind in ALL_KINDS:
         text = inspect.getdoc(getattr(HOOKS, kind.hook)) or ""
-        assert f":returns: the classes, each a subclass of `{kind.base.__name__}`." in text
+        assert f"Return the classes of a {kind.title}" in text
         assert f"{kind.method}({', '.join(kind.arguments)})" in text
 
 

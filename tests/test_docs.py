@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.documentation.pages import CHECKOUT, PAGES, shown
-from yunikorn.cli.main import group
-from yunikorn.framework.default_commands import DEFAULT_COMMANDS
+from yunikorn_commands.command_group import group
+from yunikorn_commands.default_commands import DEFAULT_COMMANDS
 
 README = (CHECKOUT / "README.md").read_text("utf-8")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

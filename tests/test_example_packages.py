@@ -30,6 +30,7 @@ PACKAGES = {
     "yunikorn-slurm-blocks": {("gang-placement", "slurm-blocks")},
     "yunikorn-statsd": {("door", "statsd"), ("command", "pending-by-user")},
     "yunikorn-user-seats": {("predicate", "user-seats")},
+    "yunikorn-volcano-jobs": {("workload-reader", "volcano-job")},
     "yunikorn-webhook": {("event-sink", "webhook")},
 }
 SETTINGS = (

@@ -18,6 +18,7 @@ ROOTS = {
     "yunikorn": CORE,
     "yunikorn_commands": CHECKOUT / "plugins" / "yunikorn_commands",
     "yunikorn_kubernetes": CHECKOUT / "plugins" / "yunikorn_kubernetes",
+    "yunikorn_history": CHECKOUT / "plugins" / "yunikorn_history",
     "yunikorn_lab": CHECKOUT / "plugins" / "yunikorn_lab",
     "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
     "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
@@ -47,7 +48,8 @@ MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
 ACCOUNTING = MODEL | {"yunikorn.accounting"}
 SCHEDULING = ACCOUNTING | {"yunikorn.scheduling"}
 INTERFACE = SCHEDULING | {"yunikorn.explain", "yunikorn.interface"}
-COMMANDS = FRAMEWORK | {"yunikorn.cli"}
+EXPLAINED = {"yunikorn_service.runtime", "yunikorn_service.grouped_explanations"}
+COMMANDS = FRAMEWORK | {"yunikorn_commands"}
 """Parts that commands may import."""
 
 KUBERNETES = "yunikorn_kubernetes."
@@ -70,7 +72,6 @@ MAY_IMPORT = {
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
-    "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
     "yunikorn.config.durations": {"yunikorn.resources"},
     "yunikorn.quantities": {"yunikorn.errors", "yunikorn.resources"},
@@ -85,52 +86,55 @@ MAY_IMPORT = {
     "yunikorn.explain": SCHEDULING,
     "yunikorn.interface": INTERFACE,
     "yunikorn_service.runtime": INTERFACE,
-    "yunikorn.cli": {"yunikorn.build", "yunikorn.containment", "yunikorn.errors", "yunikorn.text"}
-    | {"yunikorn.framework"},
+    "yunikorn.cli": {"yunikorn.framework"},
     "yunikorn.__main__": {"yunikorn.cli"},
-    "yunikorn_commands": COMMANDS | {"yunikorn_kubernetes.config_maps"},
+    "yunikorn_commands": FRAMEWORK | {"yunikorn_kubernetes.config_maps"},
     "yunikorn_commands.commands": COMMANDS,
     "yunikorn_service.background": {"yunikorn.containment", "yunikorn.errors"},
     "yunikorn_service.async_scheduler": INTERFACE | LOOPS | {"yunikorn_service.runtime"},
     "yunikorn_service.grouped_explanations": INTERFACE,
-    "yunikorn_service.waiting_requests": INTERFACE
-    | {"yunikorn_service.runtime", "yunikorn_service.grouped_explanations"},
+    "yunikorn_service.waiting_requests": INTERFACE | EXPLAINED,
     "yunikorn_service.wire": FOUNDATION | {"yunikorn.interface"},
     "yunikorn_service.client": FOUNDATION | LOOPS | {"yunikorn.interface", "yunikorn_service.wire"},
-    "yunikorn_service.recording": INTERFACE | {"yunikorn_commands", "yunikorn_service.wire"},
+    "yunikorn_service.policy_groups": {"yunikorn.errors", "yunikorn.framework", "yunikorn.text"},
+    "yunikorn_service.recording": INTERFACE
+    | {"yunikorn_commands", "yunikorn_service.policy_groups", "yunikorn_service.wire"},
     "yunikorn_service": INTERFACE
     | LOOPS
     | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service.async_scheduler"}
-    | {"yunikorn_service.wire", "yunikorn_service.recording"},
+    | {"yunikorn_service.policy_groups", "yunikorn_service.wire", "yunikorn_service.recording"},
     "yunikorn_service.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
+    "yunikorn_history": INTERFACE | EXPLAINED | {"yunikorn_commands", "yunikorn_service"},
+    "yunikorn_history.commands": COMMANDS | {"yunikorn_rest", "yunikorn_rest.commands", "yunikorn_service"},
     "yunikorn_rest.metrics": INTERFACE | LOOPS | {"yunikorn_service"},
     "yunikorn_rest": INTERFACE
     | LOOPS
-    | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"},
+    | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"}
+    | {"yunikorn_history"},
     "yunikorn_rest.rest_door": INTERFACE
-    | {"yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
-    | {"yunikorn_rest.served_rest", "yunikorn_service"},
+    | {"yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_rest.served_rest", "yunikorn_service"},
     "yunikorn_rest.served_rest": INTERFACE
     | LOOPS
     | {"yunikorn_service.runtime", "yunikorn_rest", "yunikorn_service", "yunikorn_service.async_scheduler"}
     | {"yunikorn_rest.metrics", "yunikorn_rest.routes", "yunikorn_rest.web"},
     "yunikorn_rest.routes": INTERFACE
     | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.metrics"}
-    | {"yunikorn_service", "yunikorn_service.grouped_explanations"},
+    | {"yunikorn_service", "yunikorn_service.grouped_explanations", "yunikorn_history"},
     "yunikorn_rest.web": INTERFACE
     | LOOPS
-    | {"yunikorn_service.runtime", "yunikorn_rest", "yunikorn_rest.routes"},
+    | {"yunikorn_service.runtime", "yunikorn_history", "yunikorn_rest", "yunikorn_rest.routes"},
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
     "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,
-    "yunikorn_lab.simulation": INTERFACE | {"yunikorn_commands"},
+    "yunikorn_lab.simulation": INTERFACE | {"yunikorn_commands", "yunikorn_history"},
     "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab", "yunikorn_lab.simulation"},
+    "yunikorn_lab.history_reports": COMMANDS | {"yunikorn_history", "yunikorn_lab.reporting"},
     "yunikorn_lab.commands": COMMANDS
-    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_commands", "yunikorn_lab"}
-    | {"yunikorn_lab.schema", "yunikorn_lab.simulation", "yunikorn_lab.reporting"},
-    "yunikorn_testing": INTERFACE | LOOPS | {"yunikorn_service"},
+    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_history", "yunikorn_lab"}
+    | {f"yunikorn_lab.{part}" for part in ("schema", "simulation", "reporting", "history_reports")},
+    "yunikorn_testing": INTERFACE | LOOPS | {"yunikorn_commands", "yunikorn_service"},
     "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
@@ -156,11 +160,14 @@ MAY_IMPORT = {
     KUBERNETES + "workloads": SHIM
     | {"yunikorn.framework"}
     | {KUBERNETES + part for part in ("translation", "api_server")},
+    KUBERNETES + "workloads.reader_contract": {"yunikorn.errors", "yunikorn.framework", "yunikorn_testing"}
+    | {KUBERNETES + "objects", KUBERNETES + "workloads"},
+    KUBERNETES + "resource_claims": SHIM
+    | {KUBERNETES + part for part in ("translation", "api_server", "volumes", "workloads")}
+    | {KUBERNETES + part for part in ("predicates", "devices", "devices.cel")},
     KUBERNETES + "shim": SHIM
-    | {
-        KUBERNETES + part
-        for part in ("shim_settings", "shim_config_maps", "translation", "api_server", "volumes", "workloads")
-    },
+    | {KUBERNETES + part for part in ("shim_settings", "shim_config_maps", "translation", "api_server")}
+    | {KUBERNETES + part for part in ("volumes", "workloads", "resource_claims")},
 }
 """All parts of the package, and the parts that each may import. A new part is added here deliberately."""
 
@@ -177,11 +184,11 @@ FORBIDDEN_CALLS = {
     "uuid": {"uuid1", "uuid4"},
 }
 STOPWATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.monotonic"}
-COMMAND_LINE = ("cli", "commands", "yunikorn_commands")
+COMMAND_LINE = ("commands", "yunikorn_commands")
 """Folders of the command line."""
 CHANCE = ROOTS["yunikorn_lab"] / "simulation" / "rng.py"
 """The only module that may create random numbers on which decisions depend."""
-JITTER = ROOTS["yunikorn_kubernetes"] / "api_server" / "chance.py"
+JITTER = ROOTS["yunikorn_kubernetes"] / "api_server" / "back_off.py"
 """The only module that may create random numbers for pauses between attempts."""
 TOKENS = ROOTS["yunikorn_rest"] / "commands" / "token.py"
 """The only module that may create secrets."""
@@ -213,6 +220,7 @@ def forgotten_trees() -> Iterator[None]:
     """Release the syntax trees after the last test: a collector would visit their million objects."""
     yield
     syntax_of.cache_clear()
+    import_statements.cache_clear()
 
 
 def folders(paths: Iterable[Path]) -> dict[str, list[Path]]:
@@ -256,13 +264,28 @@ def part_of(module: str) -> str:
     return next((name for name in inner if name in MAY_IMPORT), ".".join(names[:2]))
 
 
+@cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Return the imports of a file, each with True if it is for types only."""
+    found: list[tuple[ast.Import | ast.ImportFrom, bool]] = []
+    left: list[tuple[ast.AST, bool]] = [(syntax_of(path), False)]
+    while left:
+        node, for_types = left.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append((node, for_types))
+        elif not isinstance(node, ast.expr):
+            for_types |= isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+            left += [(inner, for_types) for inner in ast.iter_child_nodes(node)]
+    return sorted(found, key=lambda one: one[0].lineno)
+
+
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
     """Return the modules that a file imports, with lines; `from yunikorn import api` counts as the module."""
     package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
-    for node in ast.walk(syntax_of(path)):
+    for node, _ in import_statements(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
@@ -297,10 +320,19 @@ def circles(imports: dict[str, set[str]]) -> list[set[str]]:
                 left.append(imported)
         return seen
 
-    reached = {name: reachable(name) for name in imports}
+    # A name in a circle imports another of these, and is imported by one: most names are left out, in rounds.
+    left = imports
+    while True:
+        imported = {other for others in left.values() for other in others}
+        inner = {name: others & left.keys() for name, others in left.items() if name in imported}
+        inner = {name: others for name, others in inner.items() if others}
+        if len(inner) == len(left):
+            break
+        left = inner
+    reached = {name: reachable(name) for name in left}
     found = {
         frozenset(other for other in reached[name] if name in reached.get(other, set()))
-        for name in imports
+        for name in left
         if name in reached[name]
     }
     return sorted((set(circle) for circle in found), key=sorted)
@@ -309,24 +341,12 @@ def circles(imports: dict[str, set[str]]) -> list[set[str]]:
 MODULES = {module_of(path): path for path in OURS if path.parent.name != "generated"}
 
 
-def is_for_types(condition: ast.expr) -> bool:
-    """Return True for the condition `TYPE_CHECKING`."""
-    return isinstance(condition, ast.Name) and condition.id == "TYPE_CHECKING"
-
-
 @cache
 def modules_imported(path: Path, *, running: bool = False) -> set[str]:
     """Return the modules of the project that a file imports; with `running`, not those for types only."""
-    tree = syntax_of(path)
-    skipped = {
-        id(node)
-        for block in ast.walk(tree)
-        if running and isinstance(block, ast.If) and is_for_types(block.test)
-        for node in ast.walk(block)
-    }
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+    for node, for_types in import_statements(path):
+        if isinstance(node, ast.ImportFrom) and node.module and not (running and for_types):
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}

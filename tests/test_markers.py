@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests import costs, markers
 from tests.costs import PROPERTY, Bill, Meter, function_of
-from tests.distribution import WholeFiles
+from tests.distribution import SLOW_TESTS, TOGETHER, WholeFiles
 
 CHECKOUT = Path(__file__).parent.parent
 MARKERS = {"slow", "docs", "packages", "net", "kubernetes"}
@@ -57,11 +58,62 @@ def test_a_slow_function_is_slow_with_every_parameter(
     [
         ("tests/a/test_b.py::test_c[x::y@z]", "tests/a/test_b.py"),
         ("tests/a/test_b.py::TestC::test_d", "tests/a/test_b.py"),
-        ("tests/kubernetes/shim/test_b.py::test_c[x]", "tests/kubernetes/"),
+        ("tests/kubernetes/shim/test_b.py::test_c[x]", "tests/kubernetes/shim/test_b.py"),
+        ("tests/kubernetes/scenarios/test_b.py::test_c[x]", TOGETHER),
+        ("tests/kubernetes/test_cluster.py::test_c", TOGETHER),
     ],
 )
-def test_a_worker_runs_whole_files_and_all_tests_of_the_shim(nodeid: str, unit: str) -> None:
+def test_a_worker_runs_whole_files_and_all_tests_of_the_cluster(nodeid: str, unit: str) -> None:
     assert WholeFiles._split_scope(object.__new__(WholeFiles), nodeid) == unit
+
+
+class Worker:
+    """A worker of pytest-xdist that runs a test when it is told to."""
+
+    shutting_down = False
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.waiting: list[int] = []
+        self.ran: list[str] = []
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        """Run these tests, too."""
+        self.waiting += indices
+
+    def shutdown(self) -> None:
+        """End after the tests that wait."""
+        self.shutting_down = True
+
+
+def test_long_files_come_first_and_each_test_runs_once(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = max(SLOW_TESTS, key=lambda file: SLOW_TESTS[file])
+    cluster = "tests/kubernetes/scenarios/test_b.py"
+    files = {"tests/a/test_one.py": 1, "tests/a/test_many.py": 9, slow: 2, cluster: 3}
+    tests = [f"{file}::test_{number}" for file, count in files.items() for number in range(count)]
+    monkeypatch.setattr(pytestconfig.option, "tx", ["2*popen"])
+    scheduler = WholeFiles(pytestconfig)
+    workers = [Worker("gw0"), Worker("gw1")]
+    for worker in workers:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, tests)
+    scheduler.schedule()
+    first = [tests[worker.waiting[0]].partition("::")[0] for worker in workers]
+    assert first == [cluster, slow]
+    while any(worker.waiting for worker in workers):
+        for worker in workers:
+            if worker.waiting:
+                number = worker.waiting.pop(0)
+                worker.ran.append(tests[number])
+                scheduler.mark_test_complete(worker, number)
+    assert scheduler.tests_finished
+    assert sorted(workers[0].ran + workers[1].ran) == sorted(tests)
+    assert all(worker.shutting_down for worker in workers)
+    for file, count in files.items():
+        together = [[name for name in worker.ran if name.startswith(file)] for worker in workers]
+        assert sorted(map(len, together)) == [0, count]
 
 
 @pytest.mark.parametrize(("rule", "marker"), [("DOCS", "docs"), ("NET", "net")])
@@ -74,7 +126,7 @@ def test_folders_determine_markers(
 
 
 def test_every_folder_of_a_rule_has_tests() -> None:
-    for place in (*markers.DOCS, *markers.NET):
+    for place in (*markers.DOCS, *markers.NET, *markers.CLUSTER_TESTS):
         path = CHECKOUT / place
         assert path.is_file() or any(path.glob("test_*.py")), place
 
@@ -84,7 +136,12 @@ def test_a_test_that_builds_a_package_is_marked(request: pytest.FixtureRequest) 
     assert marked(request, "test_a", "install_packages") == {"packages"}
 
 
-def test_a_test_of_the_cluster_is_marked(request: pytest.FixtureRequest) -> None:
+def test_a_test_of_the_cluster_is_marked_and_in_a_listed_file(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(pytest.UsageError, match="add its file to CLUSTER_TESTS"):
+        marked(request, "test_a", "shared_cluster")
+    monkeypatch.setattr(markers, "CLUSTER_TESTS", (request.node.parent.nodeid,))
     assert marked(request, "test_a", "shared_cluster") == {"kubernetes", "net", "slow"}
 
 

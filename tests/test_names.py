@@ -6,8 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from yunikorn.framework.default_commands import DEFAULT_COMMANDS
 from yunikorn.framework.defaults import DEFAULT_PLUGINS
+from yunikorn_commands.default_commands import DEFAULT_COMMANDS
 
 CHECKOUT = Path(__file__).parent.parent
 ROOTS = ("yunikorn", "plugins", "policies")
@@ -94,8 +94,10 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_service.grpc_door",
         "yunikorn_rest.rest_door",
         "yunikorn_service.recording_door",
+        "yunikorn_history.history_door",
         "yunikorn_kubernetes.predicates.taints",
         "yunikorn_kubernetes.predicates.node_name",
+        "yunikorn_kubernetes.devices.dynamic_resources",
         "yunikorn_kubernetes.predicates.node_affinity",
         "yunikorn_kubernetes.predicates.node_ports",
         "yunikorn_kubernetes.predicates.volume_restrictions",
@@ -105,4 +107,7 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_kubernetes.predicates.topology_spread",
         "yunikorn_kubernetes.predicates.pod_affinity",
         "yunikorn_kubernetes.preferences.pod_preferences",
+        "yunikorn_kubernetes.workloads.job_readers",
+        "yunikorn_kubernetes.workloads.serving_readers",
+        "yunikorn_kubernetes.workloads.training_readers",
     ]

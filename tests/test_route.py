@@ -13,9 +13,9 @@ from types import FrameType
 import pytest
 
 from tests.core.kit import RM
-from yunikorn.build import PURE, kind_of_build
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest, UpdateResponse
 from yunikorn.resources import Resource
+from yunikorn_commands.build import PURE, kind_of_build
 
 pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="calls of compiled code cannot be counted")
 

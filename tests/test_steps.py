@@ -20,14 +20,16 @@ from benchmarks.harness import Harness  # noqa: E402
 from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
 from tests.core.kit import RM, configuration, document, partition, queue  # noqa: E402
-from yunikorn.build import PURE, kind_of_build  # noqa: E402
 from yunikorn.config.load import check_config  # noqa: E402
 from yunikorn.framework.registry import Registry  # noqa: E402
 from yunikorn.interface.messages import (  # noqa: E402
+    AllocationAsk,
     AllocationAskRelease,
     AllocationReleasesRequest,
     UpdateRequest,
 )
+from yunikorn.resources import Resource  # noqa: E402
+from yunikorn_commands.build import PURE, kind_of_build  # noqa: E402
 
 pytestmark = pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code has no steps to count")
 
@@ -122,6 +124,29 @@ def test_cost_of_a_release_by_key_alone_is_independent_of_applications() -> None
         return steps / applications
 
     assert cost_each(320) < cost_each(20) * A_QUARTER_MORE
+
+
+def test_cost_of_a_release_is_independent_of_time_limits() -> None:
+    def cost_each(limits: int) -> float:
+        rm = RM(configuration(queue("a"), topology=["rack"]))
+        rm.node("n1", {"rack": "r1"}, vcore=40)
+        rm.app()
+        rm.ask(key="running", count=40, vcore=1)
+        assert len(rm.schedule()) == 40
+        asks = [AllocationAsk(f"ask{number}", "app", "", Resource(vcore=1)) for number in range(120)]
+        for number, ask in enumerate(asks):
+            ask.execution_timeout_ms = 100_000 + number % limits
+        rm.update(asks=asks)
+        assert rm.schedule() == []
+
+        def replace_all() -> None:
+            for uuid in [*rm.running][:8]:
+                rm.release(uuid=uuid)
+                assert len(rm.schedule()) == 1
+
+        return sum(steps_of(replace_all).values())
+
+    assert cost_each(120) < cost_each(1) * A_QUARTER_MORE
 
 
 def test_cost_of_forgetting_classes_that_exceeded_the_quota_is_linear() -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
-from types import FrameType, GenericAlias, UnionType
+from types import GenericAlias, UnionType
 from typing import Any, TypeGuard, TypeVar
 
 _Base = TypeVar("_Base")
@@ -24,6 +23,9 @@ LONGEST_NAME = 1024
 """Largest number of characters of a name that a plugin returns, such as a group or a queue."""
 LARGEST, SMALLEST = 1 << 1023, -(1 << 1023)
 """Bounds of whole numbers of plugins; every number between them converts to a float."""
+INFINITE = float("inf")
+MOST_NUMBERS = 16
+_WHOLE = frozenset((int, bool))
 MOST_ITEMS = 100_000
 """Largest number of entries of a list or mapping that a plugin returns."""
 
@@ -52,69 +54,24 @@ def contained() -> Any:
 def is_interrupt() -> bool:
     """Return True if a `KeyboardInterrupt` in this thread may be a Ctrl-C of the user.
 
-    Python raises it in the main thread only, and `Interrupts` and the event loops of asyncio know whether a
-    signal has arrived. A process that ignores the signal, as after `nohup`, gets none. Otherwise the answer
-    is True, so that a process can always be ended.
+    Python raises it in the main thread only. A handler with the attribute `interrupted`, such as that of the
+    command line, and the event loops of asyncio know whether a signal has arrived. A process that ignores the
+    signal, as after `nohup`, gets none. Otherwise the answer is True, so that a process can always be ended.
     """
     if threading.current_thread() is not threading.main_thread():
         return False
     handler = signal.getsignal(signal.SIGINT)
-    if isinstance(handler, Interrupts):
-        return handler.interrupted
+    interrupted = getattr(handler, "interrupted", None)
+    if type(interrupted) is bool:
+        return interrupted
     if handler is signal.SIG_IGN:
         return False
     # Event loops handle the signal as an event, and this handler of theirs does nothing.
     return getattr(handler, "__name__", "") != "_sighandler_noop"
 
 
-class Interruption(KeyboardInterrupt):
-    """A `KeyboardInterrupt` that carries the number of the signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-class Interrupts:
-    """Handler of SIGINT and similar signals that raises `Interruption` and remembers that one has arrived.
-
-    The signal after that ends the process at once, in case that a plugin suppresses the exception. With a
-    function `first`, the first signal calls the function with its number, the second raises, and the third
-    ends the process.
-    """
-
-    def __init__(self, first: Callable[[int], object] | None = None) -> None:
-        self._first = first
-        self.number = 0
-        """Number of the first signal; 0 before."""
-        self.interrupted = False
-        """True after a signal that raised."""
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal."""
-        first, self._first = self._first, None
-        self.number = self.number or number
-        if first is not None:
-            first(number)
-            return
-        self.interrupted = True
-        signal.signal(number, signal.SIG_DFL)
-        raise Interruption(number)
-
-
-@contextmanager
-def interrupts_known() -> Iterator[None]:
-    """Install `Interrupts` for the duration of the context, unless the process has a handler of its own."""
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT) if here else None
-    if before is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, Interrupts())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+class WrongAnswer(ValueError):
+    """An answer of a plugin that cannot be used; the text says what is wrong, and is all that is reported."""
 
 
 # -- texts --------------------------------------------------------------------------------------------
@@ -187,6 +144,27 @@ def number_or_none(value: object) -> float | int | None:
         whole = int.__int__(value)  # type: ignore[arg-type]
         return whole if SMALLEST < whole < LARGEST else None
     return None
+
+
+def number_of(
+    answer: object, fault: str = "is not a number", low: float = -INFINITE, high: float = INFINITE
+) -> float:
+    """Return a number from `low` to `high` as `int` or `float`. Raises `WrongAnswer` for any other answer."""
+    number = number_or_none(answer)
+    if number is None or not low <= number <= high:
+        raise WrongAnswer(f"{safe_repr(answer)} {fault}")
+    return number
+
+
+def numbers_or_none(answer: Any) -> tuple[float, ...] | None:
+    """Return a number, or a tuple of up to `MOST_NUMBERS`, as a tuple; None for other values and NaN."""
+    numbers: tuple[Any, ...] = (answer,)
+    if type(answer) is tuple and len(answer) <= MOST_NUMBERS:
+        numbers = answer
+    if _WHOLE.issuperset(map(type, numbers)):
+        return numbers
+    found = tuple([number for one in numbers if (number := number_or_none(one)) is not None])
+    return found if len(found) == len(numbers) else None
 
 
 def items_of(mapping: Any, most: int = MOST_ITEMS) -> list[tuple[Any, Any]]:

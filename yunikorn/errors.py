@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from yunikorn.containment import describe_error
+from yunikorn.containment import WrongAnswer, describe_error
 
 
 def printable(text: str) -> str:
@@ -85,7 +85,8 @@ class PluginError(YunikornError):
 
     def __init__(self, plugin: str, operation: str, cause: BaseException | str) -> None:
         # The type is asked, because `isinstance` may run code of an exception.
-        what = describe_error(cause) if issubclass(type(cause), BaseException) else cause  # type: ignore[arg-type]
+        is_error = issubclass(type(cause), BaseException) and type(cause) is not WrongAnswer
+        what = describe_error(cause) if is_error else str(cause)  # type: ignore[arg-type]
         self.plugin = plugin
         self.operation = operation
         self.cause = cause

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 
 
@@ -34,11 +33,3 @@ def listed(names: Iterable[str], most: int = MOST_LISTED) -> str:
 def number_of(count: int, noun: str) -> str:
     """Return a number with its noun: `1 task` or `3 tasks`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
-
-
-def plain_text(markdown: str) -> str:
-    """Return the text without links and without the escapes of tables."""
-    return _LINK.sub(r"\1", markdown).replace("``", "`").replace("\\|", "|")

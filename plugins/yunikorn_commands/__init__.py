@@ -1,1 +1,1 @@
-"""Parts that the commands of several packages share: options, input files, text in columns."""
+"""The command line, and what commands of several packages share: options, input files, text in columns."""

@@ -15,6 +15,7 @@ from yunikorn_commands.config_source import LocatedText, read_source
 from yunikorn_commands.input_files import DASH, LARGEST_CONFIG, name_of, read_input
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.mistaken_files import not_a_config
+from yunikorn_commands.plugin_files import trusting
 
 
 def folder_of(file: Path) -> Path:
@@ -80,7 +81,7 @@ def read_config(path: Path, registry: Registry) -> str:
         raise UsageError(f"{found.name}: is empty: expected a configuration with a partition")
     if source.is_embedded:
         # Their places are those of the ConfigMap only here.
-        outcome = found.check(registry.trusting(folder_of(path)))
+        outcome = found.check(trusting(registry, folder_of(path)))
         if outcome.problems:
             raise InputError(found.name, outcome.problems)
     return source.text

@@ -9,7 +9,10 @@ from yunikorn.errors import UsageError
 
 EXTRAS = {
     "grpc": ("google", "grpc", "grpc_health", "grpc_reflection"),
+    "history": ("msgspec", "sqlalchemy"),
     "kubernetes": ("aiohttp", "cryptography", "kubernetes", "msgspec", "yarl"),
+    "postgresql": ("msgspec", "psycopg", "sqlalchemy"),
+    "parquet": ("pyarrow",),
     "web": ("anyio", "h11", "httptools", "httpx", "jinja2", "prometheus_client", "starlette", "uvicorn"),
 }
 """Packages that each extra installs, as they are imported."""

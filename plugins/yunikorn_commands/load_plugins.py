@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from yunikorn.framework.plugin_code import CodePermission, is_module
+from yunikorn.framework.plugin_code import is_module
 from yunikorn_commands.config_input import folder_of
+from yunikorn_commands.plugin_files import CodePermission
 
 
 def _read(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[Path | str, ...]:

@@ -40,8 +40,6 @@ def _title(param: click.Parameter | None) -> str:
 
 INPUT = InputPath()
 """A file."""
-INPUT_OR_FOLDER = InputPath(dir_okay=True)
-"""A file or a folder."""
 
 
 class ServiceFilePath(click.Path):

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from yunikorn.cli.output import echo
 from yunikorn.clock import SECOND, stopwatch
-from yunikorn.containment import Interrupts
+from yunikorn_commands.interrupts import Interrupts
+from yunikorn_commands.output import echo
 
 SIGNALLED = 128
 """Exit status after a signal, to which its number is added."""

@@ -13,8 +13,8 @@ import attrs
 import click
 from rich.cells import cell_len, set_cell_size
 
-from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.errors import printable
+from yunikorn_commands.output import echo, has_colours, results
 
 GAP = "  "
 SHORTEST = 12

@@ -8,6 +8,15 @@ POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 """Columns of a list of pods of the openb traces."""
 
 
+HISTORY = b'{"history":['
+"""Beginning of the content that stands for a history, which is no file to read."""
+
+
+def is_history(content: bytes) -> bool:
+    """Return True for the content that stands for a history."""
+    return content.startswith(HISTORY)
+
+
 def is_batsim(content: bytes) -> bool:
     """Return True for the content of a JSON object with jobs and profiles."""
     return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and all(

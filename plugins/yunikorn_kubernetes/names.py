@@ -28,6 +28,8 @@ TASK_GROUPS = "yunikorn.apache.org/task-groups"
 """Annotation: JSON list of the task groups of the application; also the tag of the application."""
 GANG_TOPOLOGY = "yunikorn.apache.org/gang-topology"
 """Annotation: requirements of the gang on the topology; also the tag of the application."""
+GANG_STEP = "yunikorn.apache.org/gang-step"
+"""Annotation: number of members by which the gang grows; also the tag of the application."""
 SCHEDULING_POLICY_PARAMETERS = "yunikorn.apache.org/schedulingPolicyParameters"
 """Annotation: gang scheduling parameters, `NAME=VALUE NAME=VALUE`; also the tag of the application."""
 PLACEHOLDER = "internal.yunikorn.apache.org/placeholder"
@@ -94,6 +96,13 @@ TAG_VOLUMES = "yunikorn.apache.org/pod-volumes"
 TAG_VOLUME_CANDIDATES = "yunikorn.apache.org/volume-candidates"
 """Ours: compact JSON of the free volumes of more than one host that the pod's claims may get; absent if none.
 One text for all pods whose claims have the same storage classes."""
+TAG_CLAIMS = "yunikorn.apache.org/resource-claims"
+"""Ours: compact JSON of the resource claims of the pod and of their device classes; absent if there are none.
+One text for all pods whose claims come from equal templates."""
+TAG_DEVICES = "yunikorn.apache.org/device-allocations"
+"""Ours, of allocations: compact JSON list of `{"podClaim": NAME, "claim": {namespace, name, uid},
+"allocation": ALLOCATION}` with the devices of the pod; without `claim` for one from a template for this pod
+alone."""
 TAG_TERMINATING = "yunikorn.apache.org/terminating"
 """Ours: "true" once the pod is being deleted."""
 
@@ -143,6 +152,12 @@ NODE_VOLUME_ATTACHMENTS = "yunikorn.apache.org/volume-attachments"
 """Ours: compact JSON map from a CSI driver to the handles of its volumes that are attached to the node."""
 NODE_MIGRATED_PLUGINS = "yunikorn.apache.org/migrated-plugins"
 """Ours: comma-separated in-tree volume plugins that a CSI driver serves on the node."""
+NODE_SLICES = "yunikorn.apache.org/resource-slices"
+"""Ours: compact JSON list of the ResourceSlices of pools that only this node can use; absent if empty."""
+NODE_SHARED_SLICES = "yunikorn.apache.org/shared-resource-slices"
+"""Ours: compact JSON list of the ResourceSlices of pools that other nodes can use as well."""
+NODE_CLAIMED_DEVICES = "yunikorn.apache.org/claimed-devices"
+"""Ours: compact JSON list, as in `TAG_DEVICES`, of allocated claims to these pools that no pod consumes."""
 
 # -- well-known labels of nodes --------------------------------------------------------------------------
 

@@ -260,6 +260,13 @@ class Condition(ApiStruct, frozen=True):
     message: str = ""
 
 
+class PodClaimStatus(ApiStruct, frozen=True):
+    """Claim that was made for an entry of `spec.resourceClaims`; no name if none is needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(ApiStruct, frozen=True):
     """Observed state of a pod."""
 
@@ -270,6 +277,8 @@ class PodStatus(ApiStruct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resize: str = ""
+    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
+    extended_resource_claim_status: Json | None = None
 
 
 CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress", "DisruptionTarget"))

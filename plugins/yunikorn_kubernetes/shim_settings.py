@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import attrs
@@ -42,6 +43,7 @@ LEVELS = {
 """Levels of logs by name and number, as levels of Python."""
 LOG_LEVEL = "log.level"
 _LOG_AREA = re.compile(r"log\.([\w.-]+)\.level\Z")
+_READER = re.compile(r"-?[A-Za-z0-9_][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}\Z")
 DNS_LABEL = "1 to 63 lower-case letters of ASCII, digits and dashes, with no dash at either end"
 """Form of the names of services and namespaces, which are parts of host names."""
@@ -139,15 +141,32 @@ def _count(text: str) -> int:
 
 def _kinds(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not found or not all(part.isascii() and part.isalnum() for part in found):
+    if not found or not all(map(_READER.match, found)):
         raise ValueError("expected all, none, or kinds such as Job, separated by commas")
-    if len(found) > 1 and {"all", "none"} & {*found}:
-        raise ValueError("expected all or none alone, without kinds")
+    if len(found) > 1 and "none" in found:
+        raise ValueError("expected none alone, without kinds")
+    if "all" not in found and any(part.startswith("-") for part in found):
+        raise ValueError("-NAME leaves a kind out of all: write all, -NAME")
     return found
 
 
+def _pairs(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        name, sign, resource = (one.strip() for one in part.partition("="))
+        if not (sign and name and resource) or "=" in resource or " " in resource or name in found:
+            raise ValueError("expected device classes, each once, with a resource: CLASS=RESOURCE")
+        found[name] = resource
+    return MappingProxyType(found)
+
+
+def _spell_pairs(pairs: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={resource}" for name, resource in pairs.items())
+
+
 TEXT = SettingKind("text", _text)
-WORKLOAD_KINDS = SettingKind("`all`, `none`, or kinds with commas", _kinds, ",".join)
+DEVICE_CLASS_RESOURCES = SettingKind("`CLASS=RESOURCE` with commas", _pairs, _spell_pairs)
+WORKLOAD_KINDS = SettingKind("`all`, `none`, or kinds with commas; `all, -NAME`", _kinds, ",".join)
 SERVICE = SettingKind("name of a service", _service)
 SCHEDULER_ADDRESS = SettingKind("`HOST:PORT` or `https://HOST:PORT`", _scheduler_address)
 BOOLEAN = SettingKind("`true`, `false`", _boolean, lambda value: str(value).lower())
@@ -250,6 +269,13 @@ class ServiceSettings:
         DURATION,
         30 * SECOND,
         "**ours**: time without a further pod after which such a gang is made of the pods that exist",
+    )
+    device_class_resources: Mapping[str, str] = _fixed(
+        "service.deviceClassResources",
+        DEVICE_CLASS_RESOURCES,
+        MappingProxyType({}),
+        "**ours**: resources of quotas that count the devices of [device classes](devices.md#quotas); the"
+        " others count as their extended resource, or as `deviceclass/CLASS`",
     )
     hot_refresh: bool = _setting(
         "service.enableConfigHotRefresh",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from yunikorn.accounting.lifetime_usage import peak_of, used_by
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.explain.explanations import failed_attempts
 from yunikorn.model.allocation import TerminationType
+from yunikorn.resources import shrink
 from yunikorn.states import REJECTED, RUNNING, STARTING, compatible_state
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import COMPLETE, AnswerLists
@@ -118,6 +118,24 @@ def read_summary(app: Application, partition: str) -> shapes.Application:
     return shapes.Application(**_scalars(app, partition))
 
 
+def _used_by(app: Application) -> Mapping[str, int]:
+    """Return the resources of the allocations of an application that are no placeholders."""
+    if app.gang is None or not app.gang.placed:
+        return app.allocated
+    used = dict(app.allocated)
+    shrink(used, app.gang.placed)
+    return used
+
+
+def _peak_of(app: Application) -> dict[str, int]:
+    """Return the highest use of an application so far, per type, without placeholders."""
+    peak = {} if app.lifetime is None else dict(app.lifetime.peak)
+    for name, amount in _used_by(app).items():
+        if amount > peak.get(name, 0):
+            peak[name] = amount
+    return peak
+
+
 def _scalars(app: Application, partition: str) -> dict[str, Any]:
     whole = _states(app)
     log = tuple(_merged(whole))
@@ -125,8 +143,8 @@ def _scalars(app: Application, partition: str) -> dict[str, Any]:
     backoff = app.backoff_timer
     return {
         "application_id": app.id,
-        "used_resource": present(used_by(app)),
-        "max_used_resource": peak_of(app),
+        "used_resource": present(_used_by(app)),
+        "max_used_resource": _peak_of(app),
         "pending_resource": present(app.pending),
         "partition": partition,
         "queue_name": app.queue.path if app.queue is not None else app.queue_name,

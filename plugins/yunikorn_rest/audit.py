@@ -53,6 +53,8 @@ class Audit:
         self._descriptor: int | None = None
         self._lock = asyncio.Lock()
         self._number = 0
+        self.listener: Callable[[int, Mapping[str, object]], None] = lambda time, entry: None
+        """Called with the time (ns) and the content of each entry."""
         if file is not None:
             try:
                 self._open(file)
@@ -105,8 +107,9 @@ class Audit:
             _log.error(text, self._file, error.strerror or error, action.what, action.name or action.address)
 
     async def _write(self, action: Action, outcome: str, more: Mapping[str, object]) -> None:
+        now = self._now()
         entry = {
-            "time": in_milliseconds(self._now()),
+            "time": in_milliseconds(now),
             "who": {"name": action.name, "role": action.role, "address": action.address},
             "what": action.what,
             "target": dict(action.target),
@@ -119,6 +122,7 @@ class Audit:
         rest = ", ".join(f"{key}: {_text(value)}" for key, value in entry.items() if key in SHOWN)
         line = f"{who}: {action.what}{target}: {outcome}{f' ({rest})' if rest else ''}"
         _log.log(logging.WARNING if outcome == REFUSED else logging.INFO, "%s", printable(line))
+        self.listener(now, entry)
         if self._file is not None:
             data = json.dumps(entry, ensure_ascii=True).encode() + b"\n"
             async with self._lock:

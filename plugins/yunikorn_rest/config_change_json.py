@@ -12,7 +12,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.text import number_of
 from yunikorn_commands.differences import REMOVED, differences
 from yunikorn_rest import shapes
-from yunikorn_rest.fields import always, optional, shape_like
+from yunikorn_service.fields import always, optional, shape_like
 
 
 @attrs.frozen(kw_only=True)

@@ -21,7 +21,7 @@ from yunikorn.config.document import decode
 from yunikorn.config.load import DEFAULT_TEXT, check_config, checksum_of
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, Problem, UsageError
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.interface.scheduler import Scheduler
@@ -35,8 +35,8 @@ from yunikorn_rest.config_change_json import (
     config_changes,
     with_effects,
 )
-from yunikorn_rest.fields import shape_like
 from yunikorn_service.config_files import NO_CODE_OVER_REST, Reloading, use
+from yunikorn_service.fields import shape_like
 
 IN_CONFIG_MAP = (
     "is a ConfigMap, which is not rewritten: change it in the file and reload it, or give ?persist=false"
@@ -53,7 +53,7 @@ class _Target:
     """Text in use."""
     group: str | None = None
     """Policy group; None for the own configuration of a resource manager."""
-    code: CodePermission = NO_CODE_OVER_REST
+    code: CodeSource = NO_CODE_OVER_REST
     """Plugins that the configuration may load: those in use."""
     file: Path | None = None
     """File of the configuration, if there is one."""
@@ -165,7 +165,7 @@ class ConfigChanges:
             found = tuple(shape_like(shapes.ConfigProblem, problem) for problem in problems)
             return attrs.evolve(result, problems=found)
         assert new is not None
-        code = attrs.evolve(target.code, in_use=new.loaded)
+        code = target.code.with_loaded(new.loaded)
         persists = request.persist and target.file is not None
         if not persists:
             note = UNTIL_REGISTRATION if target.group is None else UNTIL_RELOAD
@@ -193,14 +193,14 @@ class ConfigChanges:
             await self._use(target.group, request.text, code, lambda: None)
         return attrs.evolve(result, applied=True, persisted=persists)
 
-    async def _use(self, group: str, text: bytes, code: CodePermission, commit: Callable[[], object]) -> None:
+    async def _use(self, group: str, text: bytes, code: CodeSource, commit: Callable[[], object]) -> None:
         configurations = self._configurations
         texts = {**configurations.texts, group: text}
         permissions = {**configurations.permissions, group: code}
         await self._core.carry_out(lambda core: use(core, configurations, texts, permissions, commit))
 
     async def _persist(
-        self, group: str, file: Path, text: bytes, in_use: str | bytes, code: CodePermission
+        self, group: str, file: Path, text: bytes, in_use: str | bytes, code: CodeSource
     ) -> None:
         """Use a configuration and replace its file; raises `RequestRefused` or `UsageError`."""
         place = Path(os.path.realpath(file))  # a link stays a link

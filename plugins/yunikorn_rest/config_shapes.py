@@ -19,7 +19,7 @@ from yunikorn.config.partition_configs import DEFAULT_NAME
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.config.yaml_reading import Findings, YamlTable, read_number
 from yunikorn.model.queue import ROOT
-from yunikorn_rest.fields import NONE, always, is_shape, members_of, optional
+from yunikorn_service.fields import NONE, always, is_shape, members_of, optional
 
 S = TypeVar("S")
 Texts = Mapping[str, str]

@@ -18,8 +18,8 @@ from typing import Any
 
 import attrs
 
-from yunikorn_rest.fields import ShapeField, members_of
 from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_service.fields import ShapeField, members_of
 
 PIECE = 32 << 10
 """Number of characters from which a piece is complete."""

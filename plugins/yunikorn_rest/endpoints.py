@@ -19,6 +19,7 @@ from yunikorn_rest.encoding import encoded
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.guards import SharedPlaces
 from yunikorn_rest.health_check import HealthBoard
+from yunikorn_rest.kept_history import KeptHistory
 from yunikorn_rest.loop_turns import LoopTurns
 from yunikorn_rest.paced_work import PacedWork
 from yunikorn_rest.profiler import Profiler
@@ -62,6 +63,8 @@ class RestContext:
     patience: float = 30.0
     """Seconds in which the body of a request must arrive."""
     history: SampledHistory = attrs.field(factory=SampledHistory)
+    past: KeptHistory | None = None
+    """History in a database; None if none is kept."""
     health: HealthBoard = attrs.field(
         default=attrs.Factory(lambda context: HealthBoard(context.stopwatch), takes_self=True)
     )

@@ -13,7 +13,7 @@ from yunikorn.api import Event
 from yunikorn.event_types import EventDetail
 from yunikorn.states import STARTING
 from yunikorn_rest.encoding import to_bytes
-from yunikorn_rest.fields import NONE, always, optional
+from yunikorn_service.fields import NONE, always, optional
 
 TYPES: Mapping[str, int] = {
     "REQUEST": 1,

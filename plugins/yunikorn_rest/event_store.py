@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event
 from yunikorn.framework.event_wants import EVERYTHING, NOTHING_WANTED
-from yunikorn.interface.event_settings import EventSettings, combined
 from yunikorn_rest.decision_store import DecisionStore
+from yunikorn_rest.event_settings import EventSettings, combined, event_settings_of
 
 CAPACITY = 100_000
 """Number of events that a store keeps by default, as YuniKorn 1.9."""
@@ -121,18 +121,21 @@ class EventStore:
             at = 0
         self._forgotten = at
 
-    def configure(self, rm_id: str, settings: EventSettings | None) -> None:
-        """Apply the settings of a resource manager, or forget them (None)."""
-        if settings is None:
-            self._settings.pop(rm_id, None)
-        else:
-            self._settings[rm_id] = settings
+    def configure(self, rm_id: str, settings: Mapping[str, str] | None) -> bool:
+        """Apply the settings of a resource manager, or forget them (None); problems are logged.
+
+        Returns False if the resource manager wants no events to be kept.
+        """
+        self._settings.pop(rm_id, None)
+        if settings is not None:
+            self._settings[rm_id] = event_settings_of(f"resource manager {rm_id}", settings)
         self.settings = combined(self._settings.values())
         capacity = self.settings.capacity or self._default_capacity
         if capacity != self._capacity:
             with self._lock:
                 self._first_kept, self._capacity = self._lowest(), capacity
                 self._forget()
+        return settings is not None and self._settings[rm_id].tracking is not False
 
     @property
     def is_tracking(self) -> bool:

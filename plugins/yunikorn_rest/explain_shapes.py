@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from yunikorn_rest.fields import NONE, always, optional
 from yunikorn_rest.shapes import Amounts
+from yunikorn_service.fields import NONE, always, optional
 
 
 @attrs.frozen(kw_only=True)

@@ -88,10 +88,16 @@ def _parts(things: Collection[T]) -> Iterator[list[T]]:
     yield part
 
 
+LARGEST = (1 << 64) - 1
+"""Largest number that a parameter may be."""
+
+
 def unsigned(text: str, name: str) -> int:
     """Return the number of a parameter that YuniKorn does not have, from 1 on; raises `RequestRefused`."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) < 1 << 64):
-        raise RequestRefused(400, f'{name}: expected a whole number from 1 on, got "{text[:40]}"')
+    is_number = text.isascii() and text.isdigit()
+    if not (is_number and len(text) <= 20 and 1 <= int(text) <= LARGEST):
+        bound = f"to {LARGEST}" if is_number and text.strip("0") else "on"
+        raise RequestRefused(400, f'{name}: expected a whole number from 1 {bound}, got "{text[:40]}"')
     return int(text)
 
 
@@ -118,10 +124,21 @@ async def listed(call: Call, reading: Callable[[Scheduler, AnswerLists], Slices[
     """
     last, gathering = await call.gather(reading)
     answer = await call.json(gathering.list())
-    if not last:
-        return answer
     token = base64.urlsafe_b64encode(last.encode("utf-8", "replace")).decode("ascii")
-    kept = [(name, value) for name, value in call.request.query_params.multi_items() if name != "continue"]
+    return continued(call, answer, token) if last else answer
+
+
+def continued(call: Call, answer: Answer, token: str, **given: str) -> Answer:
+    """Return an answer with a page that another one follows, which has this token.
+
+    `given` are parameters that the next page has as well.
+    """
+    kept = [
+        (name, value)
+        for name, value in call.request.query_params.multi_items()
+        if name != "continue" and name not in given
+    ]
+    kept += given.items()
     path = quote(call.request.scope["path"], safe=SAFE)
     link = f"{path}?{urlencode([*kept, ('continue', token)])}"
     headers = {

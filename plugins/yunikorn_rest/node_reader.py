@@ -9,10 +9,12 @@ from yunikorn.interface.constants import HOST_NAME, RACK_NAME
 from yunikorn_rest import shapes
 from yunikorn_rest.application_reader import in_steps, present, read_allocation
 from yunikorn_rest.queue_reader import percentages
+from yunikorn_rest.topology_reader import domains_with
 
 if TYPE_CHECKING:
     from yunikorn.model.foreign_allocation import ForeignAllocation
     from yunikorn.model.node import Node
+    from yunikorn.scheduling.topology.topology_tree import Topology
 
 STEP = 50
 """Number of nodes whose use is counted without a pause."""
@@ -20,14 +22,14 @@ BUCKETS = ("0-10%", *(f"{low}-{low + 10}%" for low in range(10, 100, 10)))
 """Names of the ranges of use."""
 
 
-def read_node(node: Node) -> Generator[None, None, shapes.Node]:
+def read_node(node: Node, topology: Topology) -> Generator[None, None, shapes.Node]:
     """Read a node, with pauses if it has many allocations.
 
     The node itself, with its sums and the lists of its allocations, is of one moment.
     """
     allocations = list(node.allocations.values())
     foreign = [one for one in node.foreign.values() if not one.awaited]
-    found = _scalars(node)
+    found = _scalars(node, topology)
     return shapes.Node(
         allocations=(yield from in_steps(allocations, read_allocation)),
         foreign_allocations=(yield from in_steps(foreign, read_foreign)),
@@ -35,12 +37,12 @@ def read_node(node: Node) -> Generator[None, None, shapes.Node]:
     )
 
 
-def read_summary(node: Node) -> shapes.Node:
+def read_summary(node: Node, topology: Topology) -> shapes.Node:
     """Read a node without its allocations."""
-    return shapes.Node(**_scalars(node))
+    return shapes.Node(**_scalars(node, topology))
 
 
-def _scalars(node: Node) -> dict[str, Any]:
+def _scalars(node: Node, topology: Topology) -> dict[str, Any]:
     allocated, attributes = node.allocated, node.attributes
     return {
         "node_id": node.id,
@@ -56,6 +58,7 @@ def _scalars(node: Node) -> dict[str, Any]:
         "drained_by": drained_by(node),
         "is_reserved": bool(node.reservations),
         "reservations": tuple(ask.key for ask in node.reservations),
+        "domains": domains_with(topology, node),
     }
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from yunikorn import __version__
 from yunikorn_rest.endpoints import Endpoint
-from yunikorn_rest.fields import ShapeField, is_shape, members_of
 from yunikorn_rest.lookup import QUEUE_PATTERN
 from yunikorn_rest.route_access import RouteAccess
 from yunikorn_rest.shapes import Error
+from yunikorn_service.fields import ShapeField, is_shape, members_of
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _PARAMETERS = {
@@ -25,6 +25,7 @@ _PARAMETERS = {
     "user": "name of the user",
     "group": "name of the group",
     "state": "`active`, `completed` or `rejected`",
+    "number": "number in the history",
 }
 """Descriptions of parameters of paths."""
 _PATTERNS = {

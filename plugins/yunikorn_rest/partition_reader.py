@@ -12,8 +12,8 @@ from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.states import compatible_state
 from yunikorn_rest import shapes
 from yunikorn_rest.application_reader import present
-from yunikorn_rest.fields import NONE
 from yunikorn_rest.queue_reader import percentages
+from yunikorn_service.fields import NONE
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from yunikorn_rest.fields import always, optional
+from yunikorn_service.fields import always, optional
 
 
 @attrs.frozen(kw_only=True)

@@ -9,8 +9,8 @@ from yunikorn.resources import INT32_MAX
 from yunikorn.states import ACCEPTED
 from yunikorn_rest import shapes
 from yunikorn_rest.application_reader import present
-from yunikorn_rest.fields import NONE
 from yunikorn_rest.time_texts import go_duration
+from yunikorn_service.fields import NONE
 
 if TYPE_CHECKING:
     from yunikorn.accounting.queue_tree import QueueTree

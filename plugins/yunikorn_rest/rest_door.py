@@ -6,6 +6,7 @@ service, because `--help` reads the options of all doors.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import socket
 import uuid
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from yunikorn import api
-from yunikorn.clock import Clock, stopwatch
+from yunikorn.clock import MILLISECOND, SECOND, Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn_commands.extras import MissingExtra, importing_extra
 from yunikorn_commands.path_types import SERVICE_FILE
-from yunikorn_rest.metrics.service_figures import WorkerFigures
+from yunikorn_rest.metrics.service_figures import RecordingFigures, WorkerFigures
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.option_values import OFF
@@ -28,6 +29,7 @@ from yunikorn_service.service_settings import ServerSettings
 
 if TYPE_CHECKING:
     from yunikorn_rest.event_store import EventStore
+    from yunikorn_rest.kept_history import KeptHistory
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics
     from yunikorn_rest.served_rest import Rest
     from yunikorn_service.service import Service
@@ -50,6 +52,7 @@ class RestDoor(ServiceDoor):
         self._rest_class, self._metrics_class = rest, metrics
         self._store: EventStore | None = None
         self._rest: Rest | None = None
+        self._parts: CoreParts | None = None
 
     @classmethod
     def flags(cls) -> Sequence[click.Option]:
@@ -132,9 +135,10 @@ class RestDoor(ServiceDoor):
         from yunikorn_rest.decision_store import DecisionStore
         from yunikorn_rest.event_store import EventStore
 
+        self._parts = parts
         limits = self._settings.events
         self._store = EventStore(_instance(parts.clock), limits.stored, DecisionStore(limits.decisions))
-        parts.event_receiver = self._store
+        parts.event_receivers.append(self._store)
         if self._metrics_class is not None:
             parts.measurements = Measurements(stopwatch)
 
@@ -152,11 +156,23 @@ class RestDoor(ServiceDoor):
             self._store,
             service.clock,
             self._server,
+            self._history(service.clock),
         )
         rest.change_configurations(service.reloading, service.config_source)
         rest.ask_readiness(service.unready)
+        if self._parts is not None and self._parts.history is not None:
+            rest.keep_audit(self._parts.history.audited)
         url = await rest.start()
         return f"{url}/ws/v1" if url else ""
+
+    def _history(self, clock: Clock) -> KeptHistory | None:
+        """Return the history that another door of the service records, if there is one."""
+        recorded = None if self._parts is None else self._parts.history
+        if recorded is None:
+            return None
+        from yunikorn_rest.kept_history import KeptHistory
+
+        return KeptHistory(recorded.target, clock.now)
 
     def _metrics(self, service: Service) -> ServiceMetrics | None:
         if self._metrics_class is None:
@@ -167,6 +183,9 @@ class RestDoor(ServiceDoor):
         )
         workers = service.workers
         made.workers = lambda: WorkerFigures(len(workers), workers.stuck, workers.given_up)
+        recorded = None if self._parts is None else self._parts.history
+        if recorded is not None:
+            made.recording = lambda: _figures_of(recorded.status())
         return made
 
     async def stop(self) -> None:
@@ -181,6 +200,11 @@ class RestDoor(ServiceDoor):
             self._rest.reload_credentials()
 
 
+def _figures_of(status: Any) -> RecordingFigures:
+    committed = status.committed * MILLISECOND / SECOND
+    return RecordingFigures(status.backlog, status.lost, committed, bool(status.problem))
+
+
 def _instance(clock: Clock) -> str:
     """Return an identifier for this start of the process: of the machine, the process and the time."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{socket.gethostname()} {os.getpid()} {clock.now()}"))
@@ -193,6 +217,9 @@ def rest_server(rest: str | None) -> type[Rest] | None:
     try:
         with importing_extra("web", "for --rest"):
             from yunikorn_rest.served_rest import Rest
+
+            if importlib.util.find_spec("jinja2") is None:  # imported at the first page only
+                raise ModuleNotFoundError("no module named 'jinja2'", name="jinja2")
     except MissingExtra:
         if rest is None:
             return None

@@ -7,7 +7,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import Clock, stopwatch
@@ -18,6 +18,7 @@ from yunikorn_rest.config_changes import ConfigChanges
 from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub, StreamLimits
+from yunikorn_rest.kept_history import KeptHistory
 from yunikorn_rest.operator_actions import OperatorChanges
 from yunikorn_rest.rest_access import RestAccess
 from yunikorn_rest.rest_server import RestServer, ServerLimits
@@ -54,6 +55,7 @@ class Rest:
         store: EventStore,
         clock: Clock,
         server: ServerSettings | None = None,
+        history: KeptHistory | None = None,
     ) -> None:
         """Create the interface; `server` says whether TLS is used. Raises `UsageError` for unusable files."""
         server = server or ServerSettings()
@@ -77,9 +79,10 @@ class Rest:
             steering=None if audit is None else OperatorChanges(core, audit),
             core_alive=lambda: core.threaded.alive,
             unready=lambda: self._unready(),
+            past=history,
         )
         self._tasks = BackgroundTasks(_log)
-        web = pages(stopwatch)
+        web = pages(stopwatch, has_history=history is not None)
         self._app = rest_app(self._shared, (*ENDPOINTS, *web.endpoints), web.error_page)
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
@@ -118,6 +121,8 @@ class Rest:
         self._events.end_all()
         if self._server is not None:
             await self._server.stop()
+        if self._shared.past is not None:
+            self._shared.past.close()
         self._access.close()
 
     async def _credentials_changed(self) -> None:
@@ -127,6 +132,11 @@ class Rest:
         """Let operators change the configurations of the service; see `ConfigChanges`."""
         if self._shared.steering is not None:
             self._shared.steering.configuration = ConfigChanges(reloading, source)
+
+    def keep_audit(self, listener: Callable[[int, Mapping[str, object]], None]) -> None:
+        """Pass on the entries of the audit log with their times (ns)."""
+        if self._access.audit is not None:
+            self._access.audit.listener = listener
 
     def ask_readiness(self, unready: Callable[[], str]) -> None:
         """Fail the readiness probe while `unready` returns a reason."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from yunikorn_rest.encoding import EncodedList
-from yunikorn_rest.fields import NONE, always, optional
+from yunikorn_service.fields import NONE, always, optional
 
 Amounts = Mapping[str, int]
 """Amounts by resource type."""
@@ -280,6 +280,7 @@ class Node:
     foreign_allocations: tuple[ForeignAllocation, ...] = optional("tasks not scheduled here, by key", ())
     schedulable: bool = always("false if the node is drained", False)
     drained_by: tuple[str, ...] = optional("`resourceManager`, `operator`, or both", ())
+    domains: Texts = optional("name of the domain of each level of the topology", NONE)
     is_reserved: bool = always("true if a request has reserved the node", False)
     reservations: tuple[str, ...] = optional("keys of the requests that have reserved the node", ())
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from yunikorn.errors import CONTAINED, CallbackError
@@ -42,6 +42,9 @@ class AsyncScheduler:
 
     def __init__(self, threaded: ThreadedScheduler) -> None:
         self.threaded = threaded
+        self.preparation: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """Awaited once, before the first registration; must not raise."""
+        self._preparing = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncScheduler:
         self.threaded.start()
@@ -50,6 +53,13 @@ class AsyncScheduler:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def prepare(self) -> None:
+        """Wait for what precedes the first registration; every registration calls it."""
+        async with self._preparing:
+            if self.preparation is not None:
+                await self.preparation()
+                self.preparation = None
+
     async def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: object
     ) -> RegisterResourceManagerResponse:
@@ -57,6 +67,7 @@ class AsyncScheduler:
 
         The methods of `callback` may be coroutines.
         """
+        await self.prepare()
         adapted = LoopCallback(callback, request.rm_id, self.threaded, asyncio.get_running_loop())
         return await self._put(RegisterResourceManager(request, adapted))
 

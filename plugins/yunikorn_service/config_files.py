@@ -20,13 +20,14 @@ import attrs
 
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, YunikornError
-from yunikorn.framework.plugin_code import CodePermission, LoadedPlugin
+from yunikorn.framework.plugin_code import CodeSource, LoadedPlugin
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_commands.config_source import read_source
+from yunikorn_commands.plugin_files import CodePermission, trusting
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.limited_call import LimitedCall
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.service_settings import Patience
 
 SUFFIXES = (".yaml", ".yml")
@@ -83,7 +84,7 @@ class ConfigFiles:
                 found[file.stem] = file
         return found
 
-    def code(self) -> dict[str, CodePermission]:
+    def code(self) -> dict[str, CodeSource]:
         """Return what the configuration of each group may load: what it loaded when it was read last.
 
         So files are executed only here.
@@ -138,7 +139,7 @@ class ConfigFiles:
                 warnings += [f"{path}: {warning}" for warning in source.warnings]
             if not texts[group] and in_use is not None and in_use.get(group) not in EMPTY:
                 problems.append(f"{path}: {EMPTIED}")
-            outcome = source.check(registry.trusting(path.parent))
+            outcome = source.check(trusting(registry, path.parent))
             problems += [f"{path}: {problem}" for problem in outcome.problems]
             if outcome.config is not None:
                 loaded[group] = outcome.config.loaded
@@ -161,11 +162,11 @@ class LoadedConfigurations(Configurations):
         return {group: self.read(group) for group in self.groups}
 
     @property
-    def permissions(self) -> dict[str, CodePermission]:
+    def permissions(self) -> dict[str, CodeSource]:
         """Permissions of the configurations from files, by policy group."""
         return dict(self._code)
 
-    def replace(self, texts: Mapping[str, bytes | str], code: Mapping[str, CodePermission]) -> None:
+    def replace(self, texts: Mapping[str, bytes | str], code: Mapping[str, CodeSource]) -> None:
         """Use these texts from now on, with what those that come from files may load."""
         self._sources, self._code = dict(texts), dict(code)
 
@@ -239,7 +240,7 @@ def use(
     core: Scheduler,
     configurations: LoadedConfigurations,
     texts: Texts,
-    code: Mapping[str, CodePermission],
+    code: Mapping[str, CodeSource],
     commit: Callable[[], object] = lambda: None,
 ) -> list[str]:
     """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.

@@ -23,7 +23,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.resources import Resource
+from yunikorn.resources import Resource, multiply
 from yunikorn_service.async_scheduler import AsyncScheduler
 
 _log = logging.getLogger("yunikorn.demo")
@@ -31,7 +31,10 @@ _log = logging.getLogger("yunikorn.demo")
 RM_ID = "demo"
 GROUP = "demo"
 NODES = 4
+"""Number of nodes, two per rack."""
 NODE = Resource(vcore=8_000, memory=32 << 30)
+MOST_UNFINISHED = 20
+"""Maximum number of unfinished jobs; together they need more than the nodes have."""
 TICK = 1.0
 """Seconds between two ticks."""
 
@@ -39,6 +42,7 @@ CONFIG = """\
 partitions:
   - name: default
     periods: {retention: 15m}
+    topology: [rack]
     queues:
       - name: root
         submitacl: '*'
@@ -65,6 +69,13 @@ class DemoJob:
     """Milli-vcores per task."""
     ticks: int
     """Duration of each task in ticks."""
+    level: str = ""
+    """Level of the topology of which one domain must have all tasks, which start together; "" for none."""
+
+    @property
+    def task_size(self) -> Resource:
+        """Resources of each task."""
+        return Resource(vcore=self.vcore, memory=self.vcore * (2 << 20))
 
 
 def jobs() -> Iterator[DemoJob]:
@@ -80,6 +91,8 @@ def jobs() -> Iterator[DemoJob]:
     )
     for number, (queue, user, tasks, vcore, ticks) in enumerate(shapes, 1):
         yield DemoJob(f"{queue}-{number}", f"root.{queue}", user, tasks, vcore, ticks)
+        if number % 5 == 0:
+            yield DemoJob(f"training-{number}", "root.analytics", "dora", 4, 3_000, 10, level="rack")
 
 
 class Demo:
@@ -98,6 +111,8 @@ class Demo:
         self._known: dict[str, DemoJob] = {}
         self._left: dict[str, int] = {}
         """Number of unfinished tasks by job."""
+        self._lost: list[tuple[Allocation, AllocationRelease]] = []
+        """Tasks that the scheduler ends: each is confirmed, and submitted again."""
         self._again = False
         self.done = 0
         """Number of finished jobs."""
@@ -119,21 +134,28 @@ class Demo:
     async def begin(self) -> None:
         """Register, and report the nodes."""
         self._again = False
-        self._running, self._known, self._left = {}, {}, {}
+        self._running, self._known, self._left, self._lost = {}, {}, {}, []
         request = RegisterResourceManagerRequest(RM_ID, version="demo", policy_group=GROUP)
         await self._core.register_resource_manager(request, self)
-        nodes = [NewNodeInfo(f"node-{n}", schedulable_resource=NODE) for n in range(1, NODES + 1)]
+        nodes = [
+            NewNodeInfo(f"node-{n}", {"rack": f"r{(n + 1) // 2}"}, schedulable_resource=NODE)
+            for n in range(1, NODES + 1)
+        ]
         await self._core.update(UpdateRequest(RM_ID, new_schedulable_nodes=nodes))
 
     async def step(self) -> None:
-        """Run one tick: release finished tasks, and submit a job every other tick."""
+        """Run one tick: release finished tasks, submit lost ones again, and a job every other tick."""
         self._now += 1
         update = UpdateRequest(RM_ID, releases=AllocationReleasesRequest(self._over()))
         for name in [name for name, left in self._left.items() if not left]:
             del self._left[name], self._known[name]
             self.done += 1
             _log.info("%s is completed", name)
-        if self._now % 2:
+        for lost, release in self._lost:
+            update.releases.allocations_to_release.append(release)
+            update.asks.append(self._ask(self._known[lost.application_id], f"{lost.uuid}-again", 1))
+        self._lost = []
+        if self._now % 2 and len(self._left) < MOST_UNFINISHED:
             self._submit(next(self._jobs), update)
         await self._core.update(update)
 
@@ -149,11 +171,20 @@ class Demo:
     def _submit(self, job: DemoJob, update: UpdateRequest) -> None:
         _log.info("%s submits %s: %d tasks of %d vcore", job.user, job.name, job.tasks, job.vcore // 1000)
         self._known[job.name], self._left[job.name] = job, job.tasks
-        ugi = UserGroupInformation(job.user, [job.user])
-        update.new_applications.append(AddApplicationRequest(job.name, job.queue, ugi=ugi))
-        size = Resource(vcore=job.vcore, memory=job.vcore * (2 << 20))
-        update.asks.append(
-            AllocationAsk(f"{job.name}-task", job.name, resource_ask=size, max_allocations=job.tasks)
+        application = AddApplicationRequest(
+            job.name, job.queue, ugi=UserGroupInformation(job.user, [job.user])
+        )
+        if job.level:
+            application.gang_scheduling_style = "Atomic"
+            application.placeholder_ask = multiply(job.task_size, job.tasks)
+            application.tags["yunikorn.apache.org/gang-topology"] = job.level
+        update.new_applications.append(application)
+        update.asks.append(self._ask(job, f"{job.name}-task", job.tasks))
+
+    def _ask(self, job: DemoJob, key: str, count: int) -> AllocationAsk:
+        group = "workers" if job.level else ""
+        return AllocationAsk(
+            key, job.name, resource_ask=job.task_size, max_allocations=count, task_group_name=group
         )
 
     # -- the callback, in the event loop ------------------------------------------------------------------
@@ -169,7 +200,12 @@ class Demo:
                 _log.info("%s runs on %s", placed.uuid, placed.node_id)
         for gone in response.released_allocations:
             if gone.termination_type is not TerminationType.STOPPED_BY_RM:
-                self._running.pop(gone.uuid, None)
+                lost = self._running.pop(gone.uuid, None)
+                if lost is not None:
+                    release = AllocationRelease(
+                        gone.application_id, gone.uuid, termination_type=gone.termination_type
+                    )
+                    self._lost.append((lost[0], release))
                 _log.info("%s was released: %s", gone.uuid, gone.message or gone.termination_type.name)
         for refused in response.rejected_applications:
             _log.warning("%s was rejected: %s", refused.application_id, refused.reason)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from yunikorn.explain.explanations import Reason, answers, likeness_of
-from yunikorn.explain.node_fit import SCAN, FitSummary, NodeFit, NodeScan, evaluate, is_open
+from yunikorn.explain.node_fit import SCAN, FitSummary, NodeFit, NodeScan, evaluate, home_of, is_open
 from yunikorn.explain.request_position import QueuePosition, in_order, orders_requests
 from yunikorn.scheduling.admission.questions import with_next_question
 from yunikorn.scheduling.atomic_gangs import take_replicas
@@ -329,9 +329,10 @@ def _scan_nodes(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -
     """Evaluate nodes for a request, with pauses; stop at the first one that accepts the request."""
     found = FinishedScan(FitSummary())
     for part in _node_parts(nodes):
+        home = home_of(ask)
         with predicates.expecting(ask, partial(iter, part)):
             for node in part:
-                fit = evaluate(ask, node)
+                fit = evaluate(ask, node, home)
                 fit.refusal = predicates.evaluate(ask, node)
                 if fit.takes_it:
                     return FinishedScan(None, fit)
@@ -352,9 +353,10 @@ def _scan_for_gang(
     for ask, count in members:
         left = count
         for part in _node_parts(nodes):
+            home = home_of(ask)
             with predicates.expecting(ask, partial(iter, part)):
                 for node in part:
-                    if left and is_open(ask, node, predicates):
+                    if left and is_open(ask, node, predicates, home):
                         left -= take_replicas(rooms.setdefault(node, dict(node.available)), ask, left)
             yield
             if not left:

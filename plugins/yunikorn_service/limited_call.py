@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as NotDone
 from typing import Generic, TypeVar
 
 from yunikorn.errors import UsageError
-from yunikorn.framework.plugin_threads import describe_thread
+from yunikorn_commands.plugin_threads import describe_thread
 
 T = TypeVar("T")
 

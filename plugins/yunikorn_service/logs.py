@@ -14,7 +14,10 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 from yunikorn_service.log_levels import AUDIT, LEVELS, ROOT
 
-AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "kubernetes", "demo")
+AREAS = (
+    *("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "history", "kubernetes"),
+    "demo",
+)
 """Names of the areas; each area is the logger `yunikorn.AREA`."""
 OF_CORE = ("core", "sessions", "config", "plugins", "rest", "service")
 """Areas that belong to the core in the names of YuniKorn, such as `core.rest`."""

@@ -81,6 +81,7 @@ class Registrations:
 
         if len(request.config) >= LARGE:
             await self.core.load_ahead(request.config)
+        await self.core.prepare()
         before = await self.core.carry_out(operation)
         _log.info(
             "resource manager %s registered from %s: version '%s', policy group '%s'%s",

@@ -19,6 +19,7 @@ from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.sinks import EventReceiver
 from yunikorn.model.context import Timeouts
 from yunikorn_service import demo
 from yunikorn_service.async_scheduler import AsyncScheduler
@@ -149,8 +150,17 @@ class Service:
             buffer_sinks=self.sinks,
             workers=self.workers,
             measurements=parts.measurements,
-            event_receiver=parts.event_receiver,
+            event_receiver=self._receiver(),
         )
+
+    def _receiver(self) -> EventReceiver | None:
+        receivers = self._parts.event_receivers
+        if len(receivers) < 2:
+            return receivers[0] if receivers else None
+        # Only here, because most services have one receiver.
+        from yunikorn_service.joined_receivers import JoinedReceivers
+
+        return JoinedReceivers(receivers)
 
     def config_source(self) -> str:
         """Return the place of the configuration, if a door reads it itself; else an empty text."""

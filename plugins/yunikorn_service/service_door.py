@@ -23,6 +23,7 @@ from yunikorn_service.service_settings import Patience, ServerSettings
 
 if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler
+    from yunikorn.interface.sinks import EventReceiver
     from yunikorn_service.measurements import Measurements
 
 _log = logging.getLogger("yunikorn.service")
@@ -35,8 +36,10 @@ class CoreParts:
     clock: Clock
     make: Callable[..., Scheduler] | None = None
     """Class of the scheduler; None for `Scheduler`."""
-    event_receiver: Any = None
+    event_receivers: list[EventReceiver] = attrs.Factory(list)
     measurements: Measurements | None = None
+    history: Any = None
+    """`yunikorn_history.recorded_history.RecordedHistory`, for doors that read it; None without one."""
 
 
 class ServiceDoor(Door):

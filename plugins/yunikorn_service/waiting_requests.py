@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import attrs
 
+from yunikorn.explain.explanations import AWAITS_VICTIMS as AWAITS_VICTIMS
 from yunikorn.explain.explanations import Reason, of_application
 from yunikorn.interface.administration import application_named
 from yunikorn.interface.scheduler import Scheduler

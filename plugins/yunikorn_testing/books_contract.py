@@ -153,6 +153,26 @@ class BooksContract(AnswersContract):
             "if placed(task, node) gets requests: use the fields that requests and allocations share",
         )
 
+    def test_commit_returns_tags_and_leaves_the_books(self) -> None:
+        """Check that `commit` returns tags for an accepted node, twice the same, and changes nothing."""
+        plugin = self.keeping()
+        if plugin is None or not isinstance(plugin, Predicate) or not declares(plugin, "commit"):
+            return
+        for wanted in self.requests():
+            for host in self.hosts():
+                if answer_of(plugin, wanted, host) is not None:
+                    continue
+                books = _state(plugin)
+                tags = plugin.commit(wanted, host)
+                what = f"commit({wanted.key}, {host.id})"
+                texts = () if tags is None else [one for pair in dict(tags).items() for one in pair]
+                assert all(type(one) is str for one in texts), (
+                    f"{what} is {tags!r}: return a mapping of texts"
+                )
+                again = plugin.commit(wanted, host)
+                assert tags == again, f"{what} is {tags!r}, and {again!r} the second time"
+                assert _state(plugin) == books, f"{what} changes the books: placed() is called next, and does"
+
     def test_refusals_end_only_where_the_books_say_so(self) -> None:
         """Check `domain`, `subjects` and the results of `placed` and `released` against the answers.
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, TypeVar
 from yunikorn.api import Door
 from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import DOOR
-from yunikorn.framework.plugin_threads import describe_thread
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_commands.plugin_threads import describe_thread
 from yunikorn_service.background import begin_shared
 from yunikorn_testing.cluster import Cluster, Clusters
 from yunikorn_testing.forbidden_calls import nothing_blocks_the_loop

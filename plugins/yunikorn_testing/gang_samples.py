@@ -58,6 +58,11 @@ class DomainSample:
         """Number of nodes without allocated resources."""
         return sum(not any(node.allocated.values()) for node in self.nodes)
 
+    @property
+    def applications(self) -> int:
+        """Number of applications with allocations on the nodes."""
+        return len({one.app.id for node in self.nodes for one in node.allocations.values()})
+
     def room(self, part: GangPart) -> int:
         """Return how many members of a part fit, each on one node."""
         wanted = [(name, amount) for name, amount in part.resource.items() if amount > 0]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import attrs
 
-from yunikorn.api import PreemptionCause, PreemptionPolicy
+from yunikorn.api import PreemptionCause, PreemptionPolicy, VictimUnit
 from yunikorn.clock import ManualClock
-from yunikorn.containment import number_or_none
+from yunikorn.containment import number_or_none, numbers_or_none
 from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.model.allocation import PreemptionMode
 from yunikorn.resources import Resource
@@ -52,6 +52,10 @@ def _fault_of_cost(cost: Any) -> str:
 def _fault_of_mode(mode: Any) -> str:
     names = [one.name.lower() for one in PreemptionMode]
     return "" if isinstance(mode, str) and mode in names else f"return one of {', '.join(names)}"
+
+
+def _fault_of_unit_cost(cost: Any) -> str:
+    return "" if numbers_or_none(cost) is not None else "return a number, or a tuple of up to 16 numbers"
 
 
 FAULTS = {
@@ -126,9 +130,27 @@ class PreemptionPolicyContract(AnswersContract):
             PreemptionCause("shrunk-node", node=place, amount=amount),
         ]
 
+    def units(self) -> Sequence[Sequence[VictimUnit]]:
+        """Return work that ends so that a gang has room: single tasks, steps of a gang, and whole gangs."""
+        one, *others = self.victims()
+        whole = VictimUnit(tuple(others), "gang", outside=len(others) // 2)
+        return [[VictimUnit((one,))], [VictimUnit(tuple(others[:2]), "step"), whole]]
+
     def questions(self) -> Sequence[Question]:
-        """Return a question for each method, victim and cause."""
-        return self._questions(*FAULTS)
+        """Return a question for each method, victim and cause, and for units of victims."""
+        return [*self._questions(*FAULTS), *self._questions_of_units()]
+
+    def _questions_of_units(self) -> list[Question]:
+        return [
+            Question(
+                f"cost_of_units({' and '.join(unit.kind for unit in units)}, {cause.kind})",
+                calling("cost_of_units", units, cause),
+                _fault_of_unit_cost,
+            )
+            for cause in self.causes()
+            if cause.kind in ("guarantee", "priority")
+            for units in self.units()
+        ]
 
     def _questions(self, *methods: str) -> list[Question]:
         return [
@@ -190,6 +212,10 @@ class PreemptionPolicyContract(AnswersContract):
     def test_cost_is_a_number_of_zero_or_more(self) -> None:
         """Check that `cost` returns a finite number of 0 or more."""
         self._check(self._questions("cost"))
+
+    def test_costs_of_units_are_numbers(self) -> None:
+        """Check that `cost_of_units` returns a number or a tuple of numbers."""
+        self._check(self._questions_of_units())
 
     def test_modes_are_valid(self) -> None:
         """Check that `mode` and `mode_of` are `end`, `requeue` or `suspend`."""

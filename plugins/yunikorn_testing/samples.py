@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import attrs
 
-from yunikorn.api import PastService
+from yunikorn.api import PastService, UsageView
 from yunikorn.errors import QuantityError
 from yunikorn.model.creation_times import created_at
 from yunikorn.quantities import parse_quantity
@@ -63,6 +63,26 @@ class NodeSample:
 
 
 @attrs.frozen(eq=False)
+class UsageSample(UsageView):
+    """Sample that implements `yunikorn.api.UsageView`, by kind and name of the owner."""
+
+    owners: Mapping[tuple[str, str], Mapping[str, float]] = MappingProxyType({})
+
+    def recent(self, kind: str, name: str) -> Mapping[str, float]:
+        """Return the usage of the sample; empty for another owner."""
+        return self.owners.get((kind, name), {})
+
+
+SOME_USAGE = UsageSample(
+    {
+        ("user", "ann"): {"vcore": 7e6},
+        ("group", "staff"): {"vcore": 8e6, "gpu": 0.5},
+        ("queue", "root"): {"vcore": 9e6, "gpu": 0.5},
+    }
+)
+
+
+@attrs.frozen(eq=False)
 class QueueSample:
     """Sample that implements `yunikorn.api.Queue`."""
 
@@ -80,6 +100,7 @@ class QueueSample:
     configured_max: Resource | None = None
     unused_by_siblings: Resource = NOTHING
     is_leaf: bool = True
+    usage: UsageView = SOME_USAGE
 
     @property
     def demand(self) -> Resource:
@@ -123,6 +144,7 @@ class ApplicationSample:
     arrival: int = 0
     allocations: Mapping[str, AllocationSample] = MappingProxyType({})
     past: PastService = attrs.field(factory=PastService)
+    usage: UsageView = SOME_USAGE
     gang: str = ""
     """Style of the gang when the sample is submitted to a cluster; empty for an application without gang."""
     gang_size: Resource = NOTHING
@@ -288,6 +310,7 @@ def application(
     fair_total: Amounts = NOTHING,
     arrival: int = 0,
     past: PastService | None = None,
+    usage: UsageView = SOME_USAGE,
     gang: str = "",
     gang_size: Amounts = NOTHING,
 ) -> ApplicationSample:
@@ -313,6 +336,7 @@ def application(
         round(since * 1_000_000_000),
         arrival,
         past=past or PastService(),
+        usage=usage,
         gang=gang,
         gang_size=amounts(gang_size),
     )

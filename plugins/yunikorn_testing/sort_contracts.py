@@ -48,7 +48,8 @@ SHOWN = 5
 """Maximum number of order violations in a message."""
 FEW, MANY = 4, 64
 """Numbers of resource types of the two samples whose costs are compared."""
-GROWING = {("PastService", "served"), ("PastService", "recent"), ("Queue", "recent")}
+OWNERS = {("Application", "usage"), ("Queue", "usage")}
+GROWING = {("PastService", "served"), ("PastService", "recent"), ("Queue", "recent"), *OWNERS}
 """Attributes that change with time alone, each with its view."""
 OTHERS = {
     APP_SORT.id: "by other applications",
@@ -141,6 +142,10 @@ class SortContract(AnswersContract):
         assert decayed not in self.read_by(policy).names or policy.half_life is not None, (
             f"the policy reads {'.'.join(decayed)}, but half_life is None, so that recent is always empty: "
             "set half_life to the number of seconds in which half of the recorded usage decays"
+        )
+        assert not OWNERS & self.read_by(policy).names or (policy.half_life and policy.usage_by), (
+            "the policy reads usage by owner, which is recorded only for the kinds in usage_by: set usage_by,"
+            " such as ('user', 'tag:account'), and half_life"
         )
 
     def beside_others(self, sample: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from yunikorn.api import GangPlacementPolicy, TopologySource
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import GANG_PLACEMENT, TOPOLOGY
+from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 from yunikorn.model.context import Timeouts
-from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG
 from yunikorn_testing.answers_contract import AnswersContract, Question, calling
 from yunikorn_testing.cluster import Cluster
 from yunikorn_testing.gang_samples import DomainSample, GangSample, gang, gang_part, topology

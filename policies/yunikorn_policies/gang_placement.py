@@ -24,37 +24,42 @@ _Domain = TypeVar("_Domain", bound=TopologyDomain)
 
 def left_over(gang: PlacedGang, domain: TopologyDomain) -> int:
     """Return the number of further members of each part that a domain would have room for, as a sum."""
-    return sum(domain.room(part) - part.count for part in gang.parts)
+    return sum([domain.room(part) - part.count for part in gang.parts])
 
 
 def domains_needed(part: GangPart, domain: TopologyDomain) -> int:
     """Return the smallest number of domains one level below that have room for a part."""
+    children = domain.children
+    if not children:
+        return 1
     left = part.count
-    for needed, room in enumerate(sorted((child.room(part) for child in domain.children), reverse=True), 1):
+    for needed, room in enumerate(sorted([child.room(part) for child in children], reverse=True), 1):
         left -= room
         if left <= 0:
             return needed
     return 1
 
 
-def is_idle(domain: TopologyDomain) -> bool:
-    """Return True if all nodes of a domain are idle."""
-    return domain.idle == domain.size
-
-
 @attrs.frozen
 class BestFit(GangPlacementPolicy):
-    """The domain that keeps the gang closest together, then spares idle domains, then fits best."""
+    """The domain that keeps the gang closest together, then is busy longest anyway, then fits best."""
 
     name = "best-fit"
 
     def rank(self, gang: PlacedGang, domain: TopologyDomain) -> tuple[float, ...]:
-        """Return the number of domains needed one level below, of idle domains used up, and the room left."""
-        needed = sum(domains_needed(part, domain) for part in gang.parts)
+        """Return the domains needed one level below, the applications above and here, and the room left.
+
+        The more applications run in a domain, the later the last of them ends. Gangs gather where that is
+        late in any case, and so leave the other domains to become idle for large gangs.
+        """
         above = domain.parent
+        if above is None:
+            # The whole tree has no others beside it.
+            return 0.0, 0.0, 0.0, 0.0
+        needed = sum([domains_needed(part, domain) for part in gang.parts])
         # The whole tree, which has no level, may change without a new question about its domains.
-        broken = is_idle(domain) + (above is not None and above.level != "" and is_idle(above))
-        return needed, broken, left_over(gang, domain)
+        beside = above.applications if above.level else 0
+        return needed, -beside, -domain.applications, left_over(gang, domain)
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ A subclass with further methods `NAME_factor(app)`, and a name of its own, has f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -167,6 +167,11 @@ class Multifactor(AppSortPolicy):
     def half_life(self) -> float | None:
         """Half-life of the recorded usage; None if no factor that counts reads it."""
         return next(iter(self._half_lives().values()), None)
+
+    @property
+    def usage_by(self) -> Collection[str]:
+        """Kinds of owners whose usage the factors read."""
+        return sorted({kind for one in self.factors.values() for kind in one.usage_by})
 
     def _half_lives(self) -> dict[str, float]:
         found = {name: one.half_life for name, one in self.factors.items()}

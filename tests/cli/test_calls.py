@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.rest.commands.operator_kit import Run
-from yunikorn.cli.output import has_colours
+from yunikorn_commands.output import has_colours
 from yunikorn_lab.reporting.terminal_output import report_console
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"

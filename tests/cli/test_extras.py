@@ -24,7 +24,7 @@ def test_the_packages_are_those_of_the_requirements(extra: str) -> None:
     setup = configparser.ConfigParser()
     setup.read(SETUP, "utf-8")
     lines = setup["options.extras_require"][extra].strip().splitlines()
-    required = {normalised(re.split(r"[ <>=!~;]", line)[0]) for line in lines}
+    required = {normalised(re.split(r"[\[ <>=!~;]", line)[0]) for line in lines}
     by_distribution = {
         normalised(distribution): package
         for package, distributions in packages_distributions().items()

@@ -14,11 +14,11 @@ import click
 import pytest
 
 from yunikorn import __version__
-from yunikorn.build import kind_of_build
-from yunikorn.cli import main as shell
-from yunikorn.cli.main import MIDDLE, OLD, YOUNG
 from yunikorn.errors import UsageError
-from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DefaultCommand
+from yunikorn_commands import command_group as shell
+from yunikorn_commands.build import kind_of_build
+from yunikorn_commands.command_group import MIDDLE, OLD, YOUNG
+from yunikorn_commands.default_commands import DEFAULT_COMMANDS, DefaultCommand
 
 CHECKOUT = Path(shell.__file__).parent.parent.parent
 
@@ -61,10 +61,10 @@ def test_garbage_collector_is_configured_in_own_processes_only(
     assert gc.get_freeze_count() <= frozen
 
     script = (
-        "import gc, sys, types, click; from yunikorn.cli import main as shell\n"
-        "from yunikorn.cli.output import echo\n"
+        "import gc, sys, types, click; from yunikorn_commands import command_group as shell\n"
+        "from yunikorn_commands.output import echo\n"
         "def command(): echo(f'{gc.get_threshold()} {gc.get_freeze_count() > 0}')\n"
-        "from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DefaultCommand\n"
+        "from yunikorn_commands.default_commands import DEFAULT_COMMANDS, DefaultCommand\n"
         "module = sys.modules['yunikorn_lab.commands.fake'] = types.ModuleType('fake')\n"
         "DEFAULT_COMMANDS['fake'] = DefaultCommand('A test.', 'lab.fake')\n"
         "module.command = click.command()(command)\n"

@@ -17,6 +17,7 @@ from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError
 from yunikorn.framework.kinds import PREDICATE
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.plugin_files import trusting
 
 LOUD = """
 import sys
@@ -117,7 +118,7 @@ def test_slow_imports_of_files_are_named(tmp_path: Path, caplog: pytest.LogCaptu
     file = tmp_path / "slow.py"
     file.write_text(LOUD.replace("NAME", "slow"))
     moments = iter([0.0, 2.5])
-    registry = Registry.load(third_party=False, stopwatch=lambda: next(moments)).trusting(tmp_path)
+    registry = trusting(Registry.load(third_party=False, stopwatch=lambda: next(moments)), tmp_path)
     text = document(partition(queue("a"), predicates=["slow"]), plugins={"load": ["./slow.py"]})
     assert check_config(text, registry).problems == ()
     (warning,) = [one.getMessage() for one in caplog.records]

@@ -15,11 +15,15 @@ from yunikorn.config.load import check_config
 from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
+from yunikorn_commands.plugin_files import trusting
+from yunikorn_lab.schema.key_texts import KEY_TEXTS, DescribedKey, described
 
 BY_NAME = {section.name: section for section in SECTIONS}
 NOT_WRITTEN = {"top": {"text"}, "rule": {"options"}, "score": {"options"}}
 """Attributes that no key of ours sets."""
-EVERY_KEY = [(section, key) for section in SECTIONS for key in section.listed if OPTION not in key.name]
+EVERY_KEY = [
+    (section, one) for section in SECTIONS for one in described(section) if OPTION not in one.key.name
+]
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
@@ -32,13 +36,13 @@ def test_every_field_of_the_checked_classes_is_described(section: ConfigSection)
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 def test_the_page_lists_every_key_once(section: ConfigSection) -> None:
-    assert sorted(key.path for key in section.listed) == sorted({key.path for key in section.keys})
+    assert sorted(KEY_TEXTS[section.name]) == sorted({key.path for key in section.keys})
 
 
 def test_documented_defaults_are_those_of_the_classes() -> None:
-    (cleanup,) = (key for key in BY_NAME["periods"].keys if key.name == "cleanup")
+    (cleanup,) = (one for one in described(BY_NAME["periods"]) if one.key.name == "cleanup")
     assert (Timeouts().cleanup, cleanup.default) == (10 * 10**9, "`10s`")
-    assert {key.default for _, key in EVERY_KEY if key.required} == {"required"}
+    assert {one.default for _, one in EVERY_KEY if one.required} == {"required"}
 
 
 def test_own_keys_are_marked() -> None:
@@ -99,9 +103,9 @@ def around(section: ConfigSection, value: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def entry(key: ConfigKey) -> dict[str, Any]:
-    """Return the key with its example."""
-    value = yaml.safe_load(key.example)
+def entry(key: ConfigKey, example: str) -> dict[str, Any]:
+    """Return the key with an example."""
+    value = yaml.safe_load(example)
     return {key.inside: {key.name: value}} if key.inside else {key.name: value}
 
 
@@ -122,20 +126,21 @@ def yunikorn_node_sort_policies():
 
 
 @pytest.mark.parametrize(
-    ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
+    ("section", "one"), EVERY_KEY, ids=[f"{section.name}-{one.key.path}" for section, one in EVERY_KEY]
 )
 def test_every_example_is_valid_in_its_context(
-    section: ConfigSection, key: ConfigKey, registry: Registry, tmp_path: Path
+    section: ConfigSection, one: DescribedKey, registry: Registry, tmp_path: Path
 ) -> None:
+    key = one.key
     if key.path == "plugins.load":
         (tmp_path / "mine.py").write_text(PLUGIN, "utf-8")
-        registry = registry.trusting(tmp_path)
+        registry = trusting(registry, tmp_path)
     elif key.path == "plugins.override":
         registry = Registry.load(third_party=False)
         names: dict[str, object] = {}
         exec(PLUGIN, names)
         assert registry.register(SimpleNamespace(**names), "mine", "my-plugins", "1.0")
-    text = yaml.safe_dump(around(section, entry(key)), default_flow_style=False)
+    text = yaml.safe_dump(around(section, entry(key, one.text.example)), default_flow_style=False)
     if section.name == "queue" and key.name == "childtemplate":
         text = text.replace("childtemplate:", "parent: true\n      childtemplate:")
     outcome = check_config(text, registry)

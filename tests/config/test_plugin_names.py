@@ -14,11 +14,11 @@ from yunikorn.clock import ManualClock
 from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_commands.plugin_files import CodePermission, trusting
+from yunikorn_service.policy_groups import Configurations
 
 
 def predicate(name: str, answer: str | None = None) -> type[Predicate]:
@@ -175,7 +175,7 @@ def key_of(rm: RM) -> Any:
 
 def test_a_plugin_file_is_loaded_relative_to_the_configuration(tmp_path: Path) -> None:
     write(tmp_path, 2)
-    registry = Registry.load(third_party=False).trusting(tmp_path)
+    registry = trusting(Registry.load(third_party=False), tmp_path)
     rm = RM(TEXT, registry)
     assert key_of(rm) == 6
     policy = rm.find_queue().order.policy
@@ -190,7 +190,7 @@ def test_a_plugin_file_is_loaded_relative_to_the_configuration(tmp_path: Path) -
 
 def test_a_plugin_file_that_did_not_change_keeps_its_objects(tmp_path: Path) -> None:
     write(tmp_path, 2)
-    rm = RM(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    rm = RM(TEXT, trusting(Registry.load(third_party=False), tmp_path))
     policy = rm.find_queue().order.policy
     assert rm.reload(TEXT + " ")
     assert rm.find_queue().order.policy is policy
@@ -211,7 +211,7 @@ def test_bad_plugin_files_are_problems_with_their_place(tmp_path: Path, what: st
     source, reason = BAD_FILES[what]
     if source is not None:
         (tmp_path / "mine.py").write_text(source, "utf-8")
-    problems = messages(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    problems = messages(TEXT, trusting(Registry.load(third_party=False), tmp_path))
     assert problems[-1].startswith("plugins.load[0] (line 1") or problems[0].startswith("plugins.load[0]")
     assert any("./mine.py" in problem and reason in problem for problem in problems)
 
@@ -220,7 +220,8 @@ def test_a_module_can_be_loaded_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "yunikorn_test_loaded.py").write_text(SOURCE.replace("FACTOR", "7"), "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     rm = RM(
-        TEXT.replace("./mine.py", "yunikorn_test_loaded"), Registry.load(third_party=False).trusting(tmp_path)
+        TEXT.replace("./mine.py", "yunikorn_test_loaded"),
+        trusting(Registry.load(third_party=False), tmp_path),
     )
     assert key_of(rm) == 21
 
@@ -262,7 +263,7 @@ def test_only_the_configuration_of_a_policy_group_with_a_folder_loads_code(
 @pytest.mark.parametrize("name", ["", " ", ".", "a b", "7", ".relative", "a..b"])
 def test_text_that_is_neither_a_file_nor_a_module_is_reported(name: str, tmp_path: Path) -> None:
     text = document(partition(queue("a")), plugins={"load": [name]})
-    (problem,) = check_config(text, Registry.load(third_party=False).trusting(tmp_path)).problems
+    (problem,) = check_config(text, trusting(Registry.load(third_party=False), tmp_path)).problems
     assert problem.path == "plugins.load[0]"
     assert problem.message == (
         f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
@@ -273,7 +274,7 @@ def test_a_module_beside_a_file_is_explained(tmp_path: Path) -> None:
     write(tmp_path, 2)
     (tmp_path / "helper.py").touch()
     (tmp_path / "mine.py").write_text("import helper\n", "utf-8")
-    problems = messages(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    problems = messages(TEXT, trusting(Registry.load(third_party=False), tmp_path))
     assert any("No module named 'helper'. It is beside mine.py" in problem for problem in problems)
 
 
@@ -283,7 +284,7 @@ def test_a_file_that_others_may_change_is_warned_about(
     tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, 2)
-    registry = Registry.load(third_party=False).trusting(tmp_path)
+    registry = trusting(Registry.load(third_party=False), tmp_path)
     tmp_path.chmod(0o755)
     (tmp_path / "mine.py").chmod(0o644)
     assert not messages(TEXT, registry)
@@ -301,7 +302,7 @@ def test_a_file_that_changes_the_working_directory_has_no_effect_on_other_files(
     write(tmp_path, 2)
     with (tmp_path / "mine.py").open("a", encoding="utf-8") as file:
         file.write("\nimport os\nos.chdir('/')\n")
-    assert not messages(TEXT, Registry.load(third_party=False).trusting(Path()))
+    assert not messages(TEXT, trusting(Registry.load(third_party=False), Path()))
     assert Path.cwd() == tmp_path
 
 
@@ -324,5 +325,5 @@ def test_classes_whose_attributes_raise_are_left_out(tmp_path: Path, what: str) 
     new = line.replace(")", ", metaclass=Meta)") if "metaclass" in what else line
     new += "" if "metaclass" in what else "    admission_class = Raises()\n"
     (tmp_path / "mine.py").write_text(source.replace(line, new), "utf-8")
-    problems = messages(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    problems = messages(TEXT, trusting(Registry.load(third_party=False), tmp_path))
     assert any("of class Loaded cannot be read: KeyError" in problem for problem in problems), problems

@@ -13,7 +13,6 @@ from tests.service.kit import PATIENCE
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationRelease,
@@ -30,6 +29,7 @@ from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
 from yunikorn_service.client.client_options import Layout
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 

@@ -350,4 +350,4 @@ def check_empty(partition: Partition) -> None:
         assert (queue.running, queue.waiting, queue.applications) == (0, 0, {}), queue
         assert queue.priority == INT32_MIN, queue
         assert {*queue.sorted_members} <= {*queue.dirty}, queue
-    assert not [gang for gang in partition.gangs.formation.overdue.values() if gang.overdue]
+    assert not [gang for gang in partition.gangs.formation.overdue if gang.overdue]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from tests.core.event_collector import EventCollector
@@ -12,7 +13,7 @@ from tests.core.kit import configuration, document, partition, queue, with_plugi
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.explain.explanations import answers, why
-from yunikorn.interface.messages import Allocation, NodeAction
+from yunikorn.interface.messages import Allocation, AllocationAsk, NodeAction, PreemptionPolicy
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 
@@ -506,18 +507,27 @@ def test_a_failed_gang_attempt_leaves_no_trace() -> None:
     assert rm.schedule() == [("other", "o", "n1")]
 
 
-def test_neither_a_gang_nor_its_members_preempt() -> None:
+def test_gang_preempts_for_all_its_members_at_once() -> None:
     quick = {"properties": {"preemption.delay": "1s"}}
     rm = cluster(queue("a", resources={"guaranteed": {"vcore": "8m"}}, **quick), queue("b"), nodes=1)
     fill(rm, 4)
     gang(rm, "app", 2)
+    rm.pass_time(30)
+    rm.schedule()
+    assert len(rm.evicted) == 2
+    rm.confirm()
+    assert len(rm.schedule()) == 2
+
+
+def test_gang_with_a_member_that_must_not_preempt_waits() -> None:
+    quick = {"properties": {"preemption.delay": "1s"}}
+    rm = cluster(queue("a", resources={"guaranteed": {"vcore": "8m"}}, **quick), queue("b"), nodes=1)
+    fill(rm, 4)
+    rm.gang("app", "Atomic", vcore=2)
+    rm.task("app", "one", "workers", vcore=1)
+    ask = AllocationAsk("two", "app", "", Resource({"vcore": 1}), task_group_name="workers")
+    rm.update(asks=[attrs.evolve(ask, preemption_policy=PreemptionPolicy(allow_preempt_other=False))])
     for _ in range(5):
         rm.pass_time(30)
         assert rm.schedule() == []
     assert rm.evicted == {}
-    # Any other ask of the queue is served.
-    rm.ask("app", "driver", vcore=1)
-    rm.schedule()
-    rm.pass_time(30)
-    rm.schedule()
-    assert len(rm.evicted) == 1

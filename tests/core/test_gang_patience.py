@@ -144,8 +144,9 @@ def test_each_waiting_gang_is_reported_and_one_of_each_size_is_tried(monkeypatch
         rm.task(f"g{number}", "large", "members", 3, vcore=2)
         rm.task(f"g{number}", "wide", "members", vcore=3, priority=2)
     assert rm.schedule() == []
-    # There is room for the wide gang and two large ones, not for the third large one; with 30 gangs, once.
-    assert len(tried) == 3
+    # There is room for the wide member and two large ones, not for the third large one. They are tried in
+    # their order and then the scarcest first; with 30 gangs, once.
+    assert len(tried) == 6
     reason = (
         "the free resources are too fragmented; "
         "with the current quotas and nodes (vcore 9m in total) it cannot run at all"

@@ -10,13 +10,13 @@ from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue
 from tests.core.test_atomic_gangs import cluster
-from yunikorn.build import PURE, kind_of_build
 from yunikorn.explain.explanations import why
 from yunikorn.explain.suggested_fixes import suggested_fixes
 from yunikorn.interface.messages import NodeAction
 from yunikorn.model import gang as atomic_gang
 from yunikorn.model.node import Node
 from yunikorn.resources import Resource
+from yunikorn_commands.build import PURE, kind_of_build
 
 MOST = 2**31 - 1
 """Largest count of an ask."""

@@ -170,6 +170,17 @@ def test_usage_of_applications_halves_every_half_life() -> None:
     assert recent(rm) == pytest.approx(full / 4)
 
 
+def test_a_further_decision_does_not_count_for_the_time_before_it() -> None:
+    rm = rm_with_history()
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.pass_time(10)
+    rm.ask(key="later", vcore=4)
+    rm.schedule()
+    assert recent(rm) == pytest.approx(served(rm)["vcore"]) == 10
+
+
 def test_an_endless_half_life_counts_what_was_received() -> None:
     rm = rm_with_history()
     rm.gang("app", vcore=4)

@@ -14,7 +14,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.framework.kinds import KINDS
-from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG
+from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 
 Answer = Callable[[], Any]
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"

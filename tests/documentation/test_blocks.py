@@ -34,6 +34,7 @@ from tests.documentation.frames import faults_of_configuration, faults_of_worklo
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
 from tests.documentation.sandbox import Output, Sandbox, agrees, includes
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_lab.commands.states import diagram, lifecycles
 
 SHOWN_PLUGINS = "yunikorn_"
@@ -127,7 +128,7 @@ class Reader:
         else:
             # What a configuration loads from a file is offered by that file only, not by the page as well.
             registry = Registry.load() if "load:" in text else self.registry
-            failures = faults_of_configuration(text, registry.trusting(self.sandbox.folder))
+            failures = faults_of_configuration(text, trusting(registry, self.sandbox.folder))
         assert bool(failures) == ("wrong" in block.remarks), "\n".join(failures) or "nothing is wrong with it"
 
     def json(self, block: Block) -> None:

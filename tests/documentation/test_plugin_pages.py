@@ -38,9 +38,11 @@ from yunikorn.framework.kinds import (
     RESOLVER,
     SUBMIT,
     TOPOLOGY,
+    WORKLOAD_READER,
     PluginKind,
 )
 from yunikorn.framework.registry import Registry
+from yunikorn_kubernetes.workloads import reader_contract
 
 DOCS = CHECKOUT / "docs"
 OVERVIEW = (DOCS / "plugins.md").read_text("utf-8")
@@ -63,6 +65,7 @@ PAGE = {
     GANG_PLACEMENT: DOCS / "plugins" / "gang-placement.md",
     COMMAND: DOCS / "plugins" / "commands.md",
     DOOR: DOCS / "plugins" / "doors.md",
+    WORKLOAD_READER: DOCS / "plugins" / "workload-readers.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.id)
@@ -77,9 +80,9 @@ LIFE_CYCLE = {"opened", "reloaded", "closed"}
 def public(cls: type[Any]) -> set[str]:
     """Return the public methods and class attributes of a class of a kind, including those of `Plugin`.
 
-    Commands and doors have no configuration, and are not opened as policies are.
+    Others than policies have no configuration, and are not opened as policies are.
     """
-    without = LIFE_CYCLE if cls in (COMMAND.base, DOOR.base) else set()
+    without = set() if cls in [kind.base for kind in KINDS] else LIFE_CYCLE
     members = {name for base in cls.__mro__[:-1] for name in vars(base)}
     annotated = {name for base in cls.__mro__[:-1] for name in getattr(base, "__annotations__", ())}
     return {name for name in members | annotated if not name.startswith("_")} - OF_ALL_KINDS - without
@@ -88,6 +91,11 @@ def public(cls: type[Any]) -> set[str]:
 def contract_of(kind: PluginKind) -> str:
     """Return the name of the contract class for plugins of this kind."""
     return f"{kind.base.__name__}Contract"
+
+
+def home_of(contract: str) -> types.ModuleType:
+    """Return the module that has a contract: the test kit, or a module of the package with the kind."""
+    return reader_contract if hasattr(reader_contract, contract) else testing
 
 
 # -- documented ------------------------------------------------------------------------------------------
@@ -111,7 +119,8 @@ def test_page_names_its_hook_and_all_members_of_a_class(kind: PluginKind) -> Non
     text = PAGE[kind].read_text("utf-8")
     assert f"| hook | `{kind.hook}` |" in text
     assert f"| base class | `{kind.base.__name__}` |" in text
-    assert f"| contract | `yunikorn_testing.{contract_of(kind)}` |" in text
+    contract = contract_of(kind)
+    assert f"| contract | `{home_of(contract).__name__}.{contract}` |" in text
     assert f"def {kind.hook}() -> list[type[{kind.base.__name__}]]:" in text
     missing = {name for name in public(kind.base) if not re.search(rf"`{name}\b", text)}
     assert not missing, f"{PAGE[kind]} does not mention {missing}"
@@ -157,12 +166,12 @@ def test_every_default_plugin_is_documented_with_its_yaml(registry: Registry) ->
 def test_example_of_a_page_is_complete_and_tested(kind: PluginKind) -> None:
     files = {block.file: block.text for block in blocks_of(PAGE[kind]) if block.file}
     (module,) = (name for name in files if name.endswith(".py") and not name.startswith("test_"))
-    config = set() if kind is COMMAND else {"queues.yaml"}
+    config = set() if kind in (COMMAND, WORKLOAD_READER) else {"queues.yaml"}
     assert set(files) == {module, f"test_{module}"} | config
     test = files[f"test_{module}"]
     assert f"({contract_of(kind)}):" in test
-    assert kind is COMMAND or "scheduler(" in test, "the example decides something in a cluster"
-    assert hasattr(testing, contract_of(kind))
+    assert not config or "scheduler(" in test, "the example decides something in a cluster"
+    assert hasattr(home_of(contract_of(kind)), contract_of(kind))
     shown = [block for block in blocks_of(PAGE[kind]) if block.file]
     assert "not run" not in {remark for block in shown for remark in block.remarks}
     assert f"$ python -m pytest -q test_{module}" in PAGE[kind].read_text("utf-8")
@@ -191,6 +200,7 @@ def implementations() -> dict[str, set[str]]:
 def _defined(node: ast.ClassDef) -> set[str]:
     names = {inner.name for inner in node.body if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)}
     targets = [target for inner in node.body if isinstance(inner, ast.Assign) for target in inner.targets]
+    targets += [part for target in targets if isinstance(target, ast.Tuple) for part in target.elts]
     annotated = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
     return names | {target.id for target in [*targets, *annotated] if isinstance(target, ast.Name)}
 

@@ -18,6 +18,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import (
     Close,
     Command,
+    CreditUsage,
     FireTimers,
     Pause,
     Reconnect,
@@ -34,7 +35,6 @@ from yunikorn.interface.commands import (
     UseCallback,
     Wake,
 )
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NewNodeInfo,
     RegisterResourceManagerRequest,
@@ -55,6 +55,7 @@ from yunikorn.interface.operator_commands import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 from yunikorn_service.async_scheduler import AsyncScheduler
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.recording.recorded_commands import FORMS
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 
@@ -72,6 +73,7 @@ COMMANDS: list[Command[Any]] = [
     Update(UpdateRequest("rm")),
     ReloadConfiguration("rm", document(partition(queue("a"), queue("b")))),
     UpdateConfiguration("rm", UpdateConfigurationRequest("")),
+    CreditUsage((), 0),
     FailApplication("rm", "app", reason="no longer needed"),
     Pause("rm", "lost"),
     Reconnect("rm", Silent()),

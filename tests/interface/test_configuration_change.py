@@ -11,7 +11,6 @@ from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     UpdateConfigurationRequest,
@@ -19,6 +18,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_service.policy_groups import Configurations
 
 OLD, NEW = configuration(queue("a")), configuration(queue("a"), queue("b"))
 SAVED = UpdateConfigurationResponse(True)

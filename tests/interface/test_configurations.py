@@ -12,9 +12,9 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations, Source
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_service.policy_groups import Configurations, Source
 
 
 class Mute:

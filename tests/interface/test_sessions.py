@@ -9,7 +9,6 @@ import weakref
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
-from yunikorn.build import PURE, kind_of_build
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface import session_state
@@ -23,6 +22,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
+from yunikorn_commands.build import PURE, kind_of_build
 
 RESYNC = SchedulerAction.RESYNC
 WAIT = (Timeouts().session or 0) // SECOND

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +63,7 @@ class SharedScheduler:
             self.end()
             self._cluster.reset()
             folder = self._folders.mktemp("scheduler")
-            self._running = self._open.enter_context(scheduling(self._cluster, folder))
+            self._running = self._open.enter_context(scheduling(self._cluster, folder, is_forked=False))
             self._open.enter_context(self._cluster.keeping())
         else:
             self._cluster.reset()
@@ -97,6 +98,14 @@ def cluster(shared_cluster: Cluster, shared_scheduler: SharedScheduler) -> Clust
 def scheduled(shared_scheduler: SharedScheduler) -> Scheduled:
     """A running cluster with a scheduler, and without nodes, pods and all else that a test makes."""
     return shared_scheduler.reset()
+
+
+@pytest.fixture
+def plain_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A running cluster of its own, with the features that are on by default: it has no PodGroups."""
+    demand()
+    with Cluster(tmp_path / "cluster", pod_groups=False) as running:
+        yield running
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tests.kubernetes.cluster import Cluster, Kubectl, Obj
 from tests.kubernetes.cluster.kubectl import PATIENCE
 from tests.kubernetes.cluster.objects import config_map, node_is_ready, node_of, phase
 from tests.kubernetes.deployment import NAMESPACE, apply, kubeconfig_of, manifests
+from tests.kubernetes.forks import shared_forks
 from tests.kubernetes.scheduler_process import SchedulerProcess
 
 ACCOUNT = "yunikorn-admin"
@@ -201,11 +202,13 @@ def scheduling(
     settings: Mapping[str, str] | None = None,
     leader_election: bool = False,
     installed: Path | None = None,
+    is_forked: bool = True,
 ) -> Iterator[Scheduled]:
     """Deploy the accounts and rights of `deploy/kubernetes`, and run a scheduler with them.
 
     `queues` and `settings` are the content of the ConfigMap, unless there is to be none. `arguments` are
-    added to those of the command. The process is killed at the end of the block.
+    added to those of the command. The process is killed at the end of the block. It is a fork of one that has
+    loaded all modules, unless `is_forked` is False or a package is `installed` for it.
     """
     apply(cluster.kubectl, [one for one in manifests() if one["kind"] not in ("Deployment", "ConfigMap")])
     if config_maps:
@@ -213,6 +216,9 @@ def scheduling(
     kubeconfig = kubeconfig_of(cluster, ACCOUNT, folder)
     address = f"127.0.0.1:{free_port()}"
     given = ["--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE, "--rest", address, *arguments]
-    with SchedulerProcess(cluster, *given, leader_election=leader_election, installed=installed) as scheduler:
+    start = shared_forks().start if is_forked and installed is None else None
+    with SchedulerProcess(
+        cluster, *given, leader_election=leader_election, installed=installed, start=start
+    ) as scheduler:
         scheduler.wait_until_at_work()
         yield Scheduled(cluster.kubectl, scheduler, f"http://{address}")

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from yunikorn.cli.main import group
+from yunikorn_commands.command_group import group
 from yunikorn_kubernetes.commands import kubernetes
 from yunikorn_service.commands import serve
 

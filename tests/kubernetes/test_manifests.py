@@ -119,6 +119,40 @@ def test_settings_of_the_chart_may_be_written_without_quotes(tmp_path: Path) -> 
     }
 
 
+def scheduler_pod(*values: str) -> Obj:
+    found: Obj = named(rendered(*values))["Deployment", "yunikorn-scheduler"]["spec"]["template"]["spec"]
+    return found
+
+
+def test_a_volume_of_the_chart_switches_the_history_on() -> None:
+    of_history = "scheduler.history.volume.persistentVolumeClaim.claimName=kept"
+    other = (
+        "scheduler.volumes[0].name=v,scheduler.volumeMounts[0].name=v,scheduler.volumeMounts[0].mountPath=/v"
+    )
+    pod = scheduler_pod(of_history, other)
+    (container,) = pod["containers"]
+    place = container["args"].index("--history")
+    assert container["args"][place : place + 4] == [
+        "--history",
+        "/var/lib/yunikorn/history.db",
+        "--history-keep",
+        "400d",
+    ]
+    claim = {"name": "history", "persistentVolumeClaim": {"claimName": "kept"}}
+    assert pod["volumes"] == [{"name": "v"}, claim]
+    mounts = [{"name": "v", "mountPath": "/v"}, {"name": "history", "mountPath": "/var/lib/yunikorn"}]
+    assert container["volumeMounts"] == mounts
+    assert pod["securityContext"]["fsGroup"] == 65532
+
+
+def test_a_url_of_the_chart_needs_no_volume() -> None:
+    pod = scheduler_pod("scheduler.history.url=postgresql://yunikorn@db/history")
+    arguments = pod["containers"][0]["args"]
+    assert arguments[arguments.index("--history") + 1] == "postgresql://yunikorn@db/history"
+    assert "volumes" not in pod
+    assert "--history" not in scheduler_pod()["containers"][0]["args"]
+
+
 def test_pods_are_restricted() -> None:
     for one in manifests():
         if one["kind"] != "Deployment":

@@ -49,6 +49,7 @@ def test_values_are_read() -> None:
             "service.placeholderRunAsUser": "1000",
             "service.placeholderFsGroup": "-1",
             "kubernetes.qps": " 50\n",
+            "service.workloadKinds": "all, -Job , pair@my-readers,-old.one@x",
             "admissionController.filtering.generateUniqueAppId": "true",
             "admissionController.filtering.processNamespaces": "^team-, ,shop$",
         }
@@ -60,6 +61,7 @@ def test_values_are_read() -> None:
         disable_gang_scheduling=True,
         placeholder_run_as_user=1000,
         qps=50,
+        workload_kinds=("all", "-Job", "pair@my-readers", "-old.one@x"),
         unique_app_ids=True,
     )
     assert settings.admission == AdmissionSettings(
@@ -77,6 +79,14 @@ def test_values_are_read() -> None:
         ("clusterId", " ", "' ': expected a text of 1 to 1024 bytes"),
         ("placeholderImage", "x" * 1025, f"'{'x' * 80}...': expected a text of 1 to 1024 bytes"),
         ("eventChannelCapacity", "1k", "'1k': expected a whole number of at most 2147483647"),
+        (
+            "workloadKinds",
+            "a b",
+            "'a b': expected all, none, or kinds such as Job, separated by commas",
+        ),
+        ("workloadKinds", " , ", "' , ': expected all, none, or kinds such as Job, separated by commas"),
+        ("workloadKinds", "none, Job", "'none, Job': expected none alone, without kinds"),
+        ("workloadKinds", "-Job", "'-Job': -NAME leaves a kind out of all: write all, -NAME"),
         ("placeholderRunAsUser", "-2", "'-2': expected the number of a user or group, or -1 for none"),
         (
             "placeholderRunAsGroup",

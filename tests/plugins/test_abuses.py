@@ -17,11 +17,12 @@ from tests.core.partition_checks import check_sums
 from tests.core.strict import StrictRM, Submitted
 from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
 from yunikorn.api import Wait
-from yunikorn.containment import describe_error, interrupts_known
+from yunikorn.containment import describe_error
 from yunikorn.errors import ConfigError
-from yunikorn.framework.kinds import GANG_PLACEMENT, KINDS, PluginKind
+from yunikorn.framework.kinds import GANG_PLACEMENT, KINDS, PREDICATE, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
+from yunikorn_commands.interrupts import interrupts_known
 from yunikorn_testing import PluginContract
 
 PLUGIN = ("test-plugin", "yunikorn-test", "1.0")
@@ -48,6 +49,7 @@ TOO_MUCH = 10_000_000
 COMPANIONS: dict[str, tuple[str, ...]] = {
     "placed": ("released", "ask_class", "domain", "subjects"),
     "released": ("placed", "ask_class", "domain", "subjects"),
+    "commit": ("placed", "released"),
     "node_added": ("placed", "released", "ask_class", "domain"),
     "node_removed": ("placed", "released", "ask_class", "domain"),
     "domain": ("placed", "released", "ask_class", "subjects"),
@@ -184,7 +186,7 @@ def config(kind: PluginKind, also: str = "", *, several: bool = False) -> str:
     if several:
         scores = [{"name": "bad"}, {"name": "binpacking", "weight": 2}]
         document["partitions"][0]["nodesortpolicy"] = {"type": "weighted", "scores": scores}
-    if kind is GANG_PLACEMENT:
+    if kind in (GANG_PLACEMENT, PREDICATE):
         document["partitions"][0]["topology"] = ["site", "zone"]
     for queue in document["partitions"][0]["queues"][0]["queues"]:
         if queue["name"] == "other":
@@ -192,7 +194,7 @@ def config(kind: PluginKind, also: str = "", *, several: bool = False) -> str:
     return json.dumps(document)
 
 
-def run(rm: StrictRM, changed: str) -> None:
+def run(rm: StrictRM, changed: str, *, gang_preempts: bool = False) -> None:
     """Let everything happen that calls a plugin: placement, gangs, releases, explanations, a reload to the
     configuration `changed`.
     """
@@ -203,10 +205,14 @@ def run(rm: StrictRM, changed: str) -> None:
     for number, queue in enumerate(["root.default", "root.default", "root.other"]):
         name = f"app-{number}"
         rm.apps[name] = Submitted()
-        rm.app(name, queue, user=f"user-{number}", groups=(), zone="1")
+        group = "group" if gang_preempts and number == 2 else ""
+        if group:
+            rm.gang(name, "Atomic", queue, vcore=4)
+        else:
+            rm.app(name, queue, user=f"user-{number}", groups=(), zone="1")
         if name in rm.apps:
             rm.wanted[name, "ask"] += 2
-            rm.ask(name, count=2, vcore=2, tags={"zone": "1"})
+            rm.task(name, "ask", group, 2, vcore=2, tags={"zone": "1"})
         rm.schedule()
     examine(rm)
     rm.pass_time(70)
@@ -297,7 +303,7 @@ def play(kind: PluginKind, member: str, abuse: str, calls: Calls, scheduler: Any
     several = member == "score_range"
     try:
         rm = StrictRM(config(kind, several=several), REGISTRY, Timeouts(), scheduler)
-        run(rm, config(kind, "new", several=several))
+        run(rm, config(kind, "new", several=several), gang_preempts=member == "cost_of_units")
     except ConfigError as error:
         refused = str(error)
     assert not refused or ORIGIN in refused, "refused, and named"

@@ -27,8 +27,8 @@ from tests.plugins.permit_kit import (
 from yunikorn.api import Event, EventSink, Wait
 from yunikorn.cli.main import main
 from yunikorn.interface.messages import Allocation, AllocationAsk, NodeAction, TerminationType
-from yunikorn.interface.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.resources import Resource
+from yunikorn_service.scheduling_state_reporter import SchedulingStateReporter
 
 _ = pytest.fixture(autouse=True)(clear)
 

@@ -114,3 +114,20 @@ def test_refused_gang_holds_nothing_back() -> None:
     rm.app("other")
     rm.ask("other", "ask", vcore=4)
     assert rm.schedule() == [("other", "ask", "n1")]
+
+
+def test_step_that_is_refused_waits_as_a_whole() -> None:
+    rm = cluster()
+    rm.gang("app", "Atomic", tags={"yunikorn.apache.org/gang-step": "2"}, vcore=1)
+    Gate.answers["m2"] = WAIT
+    for number in range(3):
+        rm.task("app", f"m{number}", "workers", vcore=1)
+    rm.node("n2", vcore=2)
+    rm.schedule()
+    assert rm.held() == ["m1", "m2"]
+    Gate.answers["m2"] = "never"
+    assert rm.after(10) == []
+    assert rm.held() == []
+    Gate.answers["m2"] = None
+    rm.node("n3", vcore=1)
+    assert sorted(key for _, key, _ in rm.after(100)) == ["m1", "m2"]

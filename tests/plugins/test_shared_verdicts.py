@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any, ClassVar
 
+import attrs
 import pytest
 
 from tests.core.kit import RM, configuration, with_plugins
 from yunikorn import api
+from yunikorn.interface.messages import AllocationAsk
+from yunikorn.resources import Resource
 from yunikorn.scheduling import shared_verdicts
 
 
@@ -39,8 +42,8 @@ class OfOther(OfTag):
     key = "two"
 
 
-def ready(*names: str) -> Any:
-    rm = RM(configuration(predicates=list(names)), with_plugins(predicates=[OfTag, OfOther]))
+def ready(*names: str, **keys: Any) -> Any:
+    rm = RM(configuration(predicates=list(names), **keys), with_plugins(predicates=[OfTag, OfOther]))
     for number in range(6):
         rm.node(f"n{number}", {"one": str(number % 2), "two": str(number % 3)}, vcore=100)
     rm.app()
@@ -59,6 +62,15 @@ def test_requests_of_other_sizes_are_not_checked_again() -> None:
     assert OfTag.checks == {"one": 6}
     reasons = [dict(ask.ask_class.refusals) for ask in rm.find_app().asks.values()]
     assert reasons == [{"not one=7": 6}] * 8
+
+
+def test_requests_with_other_time_limits_are_not_checked_again() -> None:
+    rm = ready("of-tag", topology=["rack"])
+    for minutes in range(1, 9):
+        ask = AllocationAsk(f"limit-{minutes}", "app", "", Resource(vcore=1), tags={"one": "7"})
+        rm.update(asks=[attrs.evolve(ask, execution_timeout_ms=60_000 * minutes)])
+    assert rm.schedule() == []
+    assert OfTag.checks == {"one": 6}
 
 
 def test_requests_that_differ_for_a_predicate_are_checked() -> None:

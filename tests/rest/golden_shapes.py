@@ -192,6 +192,7 @@ Node
     isReserved flag
     reservations [text]?
     drainedBy [text]? +
+    domains texts? +
 
 NodeUtilization
     clusterId text

@@ -16,6 +16,7 @@ from yunikorn_rest.decision_store import DecisionStore
 from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
+from yunikorn_rest.kept_history import KeptHistory
 from yunikorn_rest.profiler import Profiler
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.runtime.sliced_reads import STALLED, Reading
@@ -49,7 +50,12 @@ class Rest:
     """The REST interface of the scheduler of a test's resource manager."""
 
     def __init__(
-        self, rm: RM, store: EventStore | None = None, *, unready: Callable[[], str] = lambda: ""
+        self,
+        rm: RM,
+        store: EventStore | None = None,
+        *,
+        unready: Callable[[], str] = lambda: "",
+        past: KeptHistory | None = None,
     ) -> None:
         self.store = store or EventStore("instance", decisions=DecisionStore())
         events = EventHub(self.store, lambda: 0)
@@ -60,6 +66,7 @@ class Rest:
             events=events,
             profiler=Profiler(stopwatch, second=0),
             unready=unready,
+            past=past,
         )
         self.app = rest_app(self.context, ENDPOINTS)
 

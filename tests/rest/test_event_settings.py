@@ -14,10 +14,10 @@ from yunikorn.api import Event
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.event_settings import EventSettings, read_event_settings
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.decision_store import DecisionStore
+from yunikorn_rest.event_settings import EventSettings, read_event_settings
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.rest_settings import EventLimits
 

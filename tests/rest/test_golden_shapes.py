@@ -36,10 +36,10 @@ from yunikorn.resources import Resource
 from yunikorn_rest import config_shapes, event_json, shapes
 from yunikorn_rest.encoding import EncodedList
 from yunikorn_rest.event_store import EventStore
-from yunikorn_rest.fields import is_shape, members_of
 from yunikorn_rest.routes import dump_routes
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_rest.sampled_history import HistorySample
+from yunikorn_service.fields import is_shape, members_of
 
 START = 1_700_000_000 * SECOND
 A_DAY = 24 * 3600 * SECOND
@@ -259,6 +259,7 @@ CONFIG = document(
         usergroupresolver={"type": "os"},
         preemption={"enabled": True, "quotapreemptionenabled": True},
         limits=[{"limit": "all", "users": ["*"], "maxapplications": 20}],
+        topology=[RACK_NAME],
     )
 )
 

@@ -86,7 +86,7 @@ def rest() -> Rest:
         (
             f"partition/default/nodes?limit={1 << 64}",
             400,
-            f'{LIMIT}"{1 << 64}"',
+            f'limit: expected a whole number from 1 to {(1 << 64) - 1}, got "{1 << 64}"',
         ),
         ("partition/default/nodes?limit=1&continue=%FF", 400, '"continue" is not a token of this server'),
         ("partition/default/nodes?continue=bjE=", 400, '"continue" needs "limit"'),

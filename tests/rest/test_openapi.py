@@ -13,8 +13,12 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.core.kit import RM, document, partition, queue
+from tests.history.written_history import START, WrittenHistory
 from tests.rest.kit import Rest
+from yunikorn.clock import MILLISECOND
+from yunikorn_history.history_tables import CONFIGS
 from yunikorn_rest.endpoints import Endpoint
+from yunikorn_rest.kept_history import KeptHistory
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 EXAMPLES = 8
@@ -26,6 +30,7 @@ KNOWN = {
     "node": "n1",
     "user": "ann",
     "group": "dev",
+    "number": "1",
 }
 """Names of objects that exist, by parameter of the path."""
 LONG = ("/ws/v1/events/stream", "/debug/pprof/profile")
@@ -39,7 +44,7 @@ WITH_NAMES = [one for one in READING if "{" in one.path]
 
 
 @pytest.fixture(scope="module")
-def rest() -> Rest:
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Rest:
     """The routes over a cluster that has one of everything."""
     limits = [
         {"limit": "ann", "users": ["ann"], "maxapplications": 2},
@@ -50,7 +55,12 @@ def rest() -> Rest:
     rm.app("app-1", user="ann", groups=["dev"])
     rm.ask("app-1", "task", 8, vcore=1)
     rm.schedule()
-    return Rest(rm)
+    history = WrittenHistory()
+    history.task(history.application("app-1", START), "task", START)
+    history.add(CONFIGS, time=START, text="partitions: []")
+    location = str(tmp_path_factory.mktemp("history") / "history.db")
+    history.write(location)
+    return Rest(rm, past=KeptHistory(location, lambda: START * MILLISECOND))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from tests.whole_readings import read_at_once
 from yunikorn.api import Predicate
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_rest.routes.plugin_route import read_plugins, shape_of
 from yunikorn_service.method_meters import MethodUse
 
@@ -97,7 +98,7 @@ def yunikorn_predicates():
 
 def test_plugins_of_a_file_are_listed_where_they_are_used(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE, "utf-8")
-    registry = Registry.load(third_party=False).trusting(tmp_path)
+    registry = trusting(Registry.load(third_party=False), tmp_path)
     config = document(partition(queue("a"), predicates=["mine"]), plugins={"load": ["./mine.py"]})
     one = by_name(Rest(RM(config, registry)).json("plugins"))["predicate", "mine"]
     assert one["plugin"] == "./mine.py"

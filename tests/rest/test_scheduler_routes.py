@@ -301,6 +301,8 @@ def test_answers_agree_with_the_openapi_document() -> None:
         schema = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         if "application/json" not in schema or "{group}" in path or path.endswith("whoami"):
             continue
+        if "501" in methods["get"]["responses"]:
+            continue  # it needs a history: tests/rest/test_history_routes.py
         answer = rest.request("GET", path.format(state="active", **values), {"accept": "application/json"})
         assert answer.status_code == 200, path
         whole = {**schema["application/json"]["schema"], "components": document["components"]}

@@ -230,12 +230,13 @@ def test_an_abandoned_answer_ends_its_reading(registry: Registry) -> None:
 
 def read_nodes(scheduler: Scheduler) -> Generator[None, None, list[shapes.Node]]:
     """Read all nodes as the route does."""
-    known = find_partition(scheduler, "default")[1].partition.nodes
+    at = find_partition(scheduler, "default")[1]
+    known = at.partition.nodes
     chosen, _ = yield from Page().select(list(known.values()), lambda node: node.id, lambda _: True)
     found = []
     for node in chosen:
         if known.get(node.id) is node:
-            found.append((yield from read_node(node)))
+            found.append((yield from read_node(node, at.policies.topology)))
         yield
     return found
 

@@ -15,12 +15,12 @@ import grpc.aio
 from tests.service.kit import CONFIG, PATIENCE
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.wire import v0_11

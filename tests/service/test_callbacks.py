@@ -15,8 +15,8 @@ from tests.core.kit import configuration
 from tests.service.harness import HERE, Ended, ServiceHarness, serve
 from tests.service.kit import CONFIG, work
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.service_settings import Patience, ServerSettings, ServiceLimits
 from yunikorn_service.wire.generated import callbacks_pb2 as wire
 from yunikorn_service.wire.generated import si_v0_11_pb2 as si

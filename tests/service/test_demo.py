@@ -7,21 +7,23 @@ import itertools
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.service.kit import PATIENCE
 from tests.service.process import Start
-from yunikorn.clock import SystemClock, stopwatch
+from yunikorn.clock import ManualClock, SystemClock, stopwatch
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import Answer, Command, Update
-from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.messages import AllocationRelease, TerminationType, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_service import demo, service
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.config_files import ConfigFiles
 from yunikorn_service.measurements import Measurements
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 
@@ -71,6 +73,75 @@ def test_demo_jobs_are_submitted_run_and_end(registry: Registry) -> None:
     assert states.count("Completing") in (done, done + 1)
     assert len(states) - done <= 20
     assert not +measurements.refused
+
+
+class _Direct:
+    """A core in the same thread."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    async def register_resource_manager(self, request: Any, callback: Any) -> None:
+        self._scheduler.register_resource_manager(request, callback)
+
+    async def update(self, request: UpdateRequest) -> None:
+        self._scheduler.update(request)
+
+
+def test_the_demo_keeps_its_gangs_in_racks_and_its_backlog_short(registry: Registry) -> None:
+    clock = ManualClock(0)
+    configurations = Configurations({demo.GROUP: demo.CONFIG})
+    scheduler = Scheduler(registry, clock, configurations=configurations)
+    shown = demo.Demo(_Direct(scheduler))  # type: ignore[arg-type]
+    racks: dict[str, set[str]] = {}
+
+    async def play() -> None:
+        await shown.begin()
+        for _ in range(900):
+            clock.advance(1)
+            await shown.step()
+            while scheduler.schedule():
+                pass
+            partition = scheduler.partition(demo.RM_ID)
+            assert partition is not None
+            for app_id, app in partition.partition.applications.items():
+                if app_id.startswith("training") and app.allocations:
+                    nodes = [one.node for one in app.allocations.values()]
+                    assert len(nodes) == 4
+                    racks.setdefault(app_id, set()).update(node.attributes["rack"] for node in nodes)
+            states = [app.state for app in partition.partition.applications.values()]
+            assert len(states) - states.count("Completing") <= demo.MOST_UNFINISHED
+
+    asyncio.run(play())
+    assert shown.done > 250
+    assert len(racks) > 20
+    assert {len(found) for found in racks.values()} == {1}
+
+
+def test_the_demo_confirms_what_is_preempted_and_submits_it_again(registry: Registry) -> None:
+    configurations = Configurations({demo.GROUP: demo.CONFIG})
+    scheduler = Scheduler(registry, ManualClock(0), configurations=configurations)
+    shown = demo.Demo(_Direct(scheduler))  # type: ignore[arg-type]
+
+    async def play() -> None:
+        await shown.begin()
+        await shown.step()
+        while scheduler.schedule():
+            pass
+        view = scheduler.partition(demo.RM_ID)
+        assert view is not None
+        (app,) = view.partition.applications.values()
+        first = next(iter(app.allocations))
+        gone = AllocationRelease(app.id, first, termination_type=TerminationType.PREEMPTED_BY_SCHEDULER)
+        shown.recv_update_response(UpdateResponse(released_allocations=[gone]))
+        assert shown.running == 5
+        await shown.step()
+        while scheduler.schedule():
+            pass
+        assert first not in app.allocations
+        assert shown.running == len(app.allocations) == 6
+
+    asyncio.run(play())
 
 
 def test_failed_core_ends_the_service_with_its_own_status(

@@ -18,7 +18,7 @@ from yunikorn.config.load import load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import configurations, scheduler
-from yunikorn.interface.configurations import Configurations
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.server_layouts import LARGE
 from yunikorn_service.wire.generated import si_v0_11_pb2 as si
 

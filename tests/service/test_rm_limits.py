@@ -14,7 +14,6 @@ from tests.service.kit import work
 from yunikorn.accounting.partition import Partition
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -30,6 +29,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.resources import Resource
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.service_settings import RMLimits, ServerSettings, ServiceLimits
 
 ONE = Resource(vcore=1)

@@ -21,12 +21,12 @@ from yunikorn.clock import Clock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import Answer, Command, Update
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_service.address import HostAddress
 from yunikorn_service.call_endings import CallRefusal
 from yunikorn_service.certificates import ServerCertificates
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.service_settings import Patience, ServerSettings, ServerTls
 from yunikorn_service.wire import v0_11
 from yunikorn_service.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
@@ -307,3 +307,22 @@ def test_failed_core_ends_every_stream(registry: Registry) -> None:
             await harness.register()
 
     serve(registry, scenario, make=make)
+
+
+# -- preparation --------------------------------------------------------------------------------------------
+
+
+def test_registrations_wait_for_the_preparation_of_the_core(registry: Registry) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
+        states: list[str] = []
+
+        async def prepare() -> None:
+            await asyncio.sleep(0)
+            states.append(await harness.state("one") + await harness.state("two"))
+
+        harness.core.preparation = prepare
+        await asyncio.gather(harness.register("one"), harness.register("two"))
+        assert states == ["StoppedStopped"]
+        assert [await harness.state("one"), await harness.state("two")] == ["Running", "Running"]
+
+    serve(registry, scenario)

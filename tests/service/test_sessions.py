@@ -9,11 +9,11 @@ from tests.service.harness import HERE, Ended, ServiceHarness, serve
 from tests.service.kit import CONFIG, work
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRequest
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn_service import registrations
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.service_settings import Patience, ServerSettings
 
 Code = grpc.StatusCode

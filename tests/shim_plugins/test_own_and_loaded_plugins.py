@@ -11,9 +11,7 @@ import pytest
 from tests.core.kit import configuration, plugin_with, queue
 from yunikorn.api import Ask, Event, EventSink, Node, Predicate
 from yunikorn.clock import ManualClock
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -25,6 +23,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
+from yunikorn_commands.plugin_files import CodePermission
+from yunikorn_service.policy_groups import Configurations
 
 FILE = """
 from yunikorn.api import hookimpl
@@ -77,3 +77,22 @@ def test_plugins_of_a_resource_manager_are_in_force_beside_loaded_files(loads: b
     scheduler.update(UpdateRequest("rm", asks=[AllocationAsk("ask", "app", resource_ask=Resource(memory=1))]))
     assert not scheduler.schedule()
     assert received
+
+
+def test_a_plugin_is_removed_beside_a_file_that_was_loaded_from_another_folder(
+    tmp_path: Path,
+) -> None:
+    class Callback:
+        def recv_update_response(self, response: UpdateResponse) -> None:
+            """Receive nothing of interest."""
+
+    (tmp_path / "mine.py").write_text(FILE, "utf-8")
+    config = json.loads(configuration(queue("a")))
+    config["plugins"] = {"load": ["./mine.py"]}
+    configurations = Configurations({"": json.dumps(config)}, code={"": CodePermission.of_operator(tmp_path)})
+    scheduler = Scheduler(Registry.load(third_party=False), ManualClock(), configurations=configurations)
+    scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), Callback())
+    assert scheduler.register_plugin("rm", plugin_with(predicates=[Never]), "own")
+    scheduler.unregister_plugin("rm", "own")
+    assert scheduler.configuration("rm").loaded[0].path == str(tmp_path / "mine.py")
+    assert scheduler.register_plugin("rm", plugin_with(predicates=[Never]), "own")

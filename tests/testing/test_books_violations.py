@@ -152,6 +152,45 @@ class Prepared(Sound):
         return "two tasks run in the zone" if state.get(str(self.domain(node)), 0) >= 2 else None
 
 
+class Committing(Sound):
+    """Commits a number; is correct."""
+
+    name = "committing"
+
+    def commit(self, ask: Ask, node: Node) -> Any:
+        return {"number": str(self.counts[self.key(ask, node)])}
+
+
+class Eager(Committing):
+    """Counts a task before it is placed."""
+
+    name = "eager"
+
+    def commit(self, ask: Ask, node: Node) -> Any:
+        self.counts["", ""] = 1
+        return {"number": "1"}
+
+
+class Drawing(Committing):
+    """Commits another number each time."""
+
+    name = "drawing"
+    last = 0
+
+    def commit(self, ask: Ask, node: Node) -> Any:
+        Drawing.last += 1
+        return {"number": str(Drawing.last)}
+
+
+class Numeric(Committing):
+    """Commits a number that is no text."""
+
+    name = "numeric"
+
+    def commit(self, ask: Ask, node: Node) -> Any:
+        return {"number": 1}
+
+
 class Sticky(NodeSortPolicy):
     """Node order that never forgets a task."""
 
@@ -171,6 +210,7 @@ class Sticky(NodeSortPolicy):
 
 
 RESTORED, ORDER = "test_release_restores_the_books", "test_books_do_not_depend_on_order"
+COMMITS = "test_commit_returns_tags_and_leaves_the_books"
 ENDS = "test_refusals_end_only_where_the_books_say_so"
 
 
@@ -182,6 +222,9 @@ ENDS = "test_refusals_end_only_where_the_books_say_so"
         (OnlyPlaced, "test_class_can_be_registered_for_its_kind", "has placed without released"),
         (FirstCome, ORDER, "with tasks placed in reverse"),
         (OnlyAllocations, "test_requests_and_allocations_count_alike", "if placed(task, node) gets requests"),
+        (Eager, COMMITS, "changes the books"),
+        (Drawing, COMMITS, "the second time"),
+        (Numeric, COMMITS, "return a mapping of texts"),
         (SilentElsewhere, ENDS, "return this domain from released()"),
         (OtherSubjects, ENDS, "have no subject in common"),
         (CoarseClass, ENDS, "although the ask classes are equal"),
@@ -192,6 +235,6 @@ def test_wrong_books_are_found(cls: type[Any], test: str, message: str) -> None:
     assert message in violation(cls(), test)
 
 
-@pytest.mark.parametrize("cls", [Sound, Prepared])
+@pytest.mark.parametrize("cls", [Sound, Prepared, Committing])
 def test_correct_books_pass_the_contract(cls: type[Predicate]) -> None:
     assert broken_promises(cls()) == {}

@@ -30,6 +30,7 @@ from yunikorn.api import (
     ReservationPolicy,
     Task,
     UserGroupResolver,
+    VictimUnit,
     Wait,
 )
 
@@ -462,6 +463,21 @@ class TakesTurns(PreemptionPolicy):
         """Return the other mode than before."""
         self._suspended = not self._suspended
         return "suspend" if self._suspended else "end"
+
+
+class CostsOfUnitsAsText(RanksByATuple):
+    """Has no number for gangs that lose members elsewhere."""
+
+    name = "costs-of-units-as-text"
+
+    def cost_of_units(self, units: Sequence[VictimUnit], cause: PreemptionCause) -> Any:
+        """Return a text for such units."""
+        return "high" if any(unit.outside for unit in units) else len(units)
+
+
+def test_costs_of_units_that_are_no_numbers_are_found() -> None:
+    (message,) = broken_promises(CostsOfUnitsAsText(), "test_costs_of_units_are_numbers").values()
+    assert "cost_of_units(step and gang, guarantee) is 'high': return a number, or a tuple" in message
 
 
 class PausesAll(RanksByATuple):

@@ -179,6 +179,23 @@ def test_recent_usage_of_applications_without_half_life_is_found() -> None:
     assert list(found) == ["test_usage_over_time_is_read_only_with_a_half_life"]
 
 
+class OwnersWithoutKinds(AppSortPolicy):
+    """Orders applications by usage of users that is never recorded."""
+
+    name = "owners-without-kinds"
+    refresh_every = 60.0
+    half_life = 600.0
+
+    def key(self, app: Application) -> float:
+        """Return the recent usage of the user."""
+        return sum(app.usage.recent("user", app.user).values())
+
+
+def test_usage_by_owner_without_kinds_is_found() -> None:
+    found = violation(OwnersWithoutKinds(), "test_usage_over_time_is_read_only_with_a_half_life")
+    assert "set usage_by" in found
+
+
 class ServiceWithoutRefresh(AppSortPolicy):
     """Orders applications by service that grows, and never again."""
 

@@ -104,3 +104,46 @@ def test_default_policies_choose_a_block(policy: str, block: str) -> None:
         fill(rm, node, gpu)
     gang(rm, "app", 12, "block")
     assert domains(placed(rm, "app"), 1) == [block]
+
+
+def test_best_fit_gathers_gangs_where_the_most_applications_run() -> None:
+    rm = racks(blocks=2, per_block=3)
+    # One gang leaves less room in its block than two tasks, but ends at one time.
+    gang(rm, "large", 32, {"required": "block"})
+    assert domains(placed(rm, "large")) == ["b1-r1", "b1-r2"]
+    for node in ("b2-r1-n1", "b2-r2-n1"):
+        fill(rm, node, 1)
+    gang(rm, "app", 16, "rack")
+    assert domains(placed(rm, "app")) == ["b2-r3"]
+    gang(rm, "small", 2, "rack")
+    assert domains(placed(rm, "small")) == ["b2-r1"]
+    fill(rm, "b2-r2-n2", 1)
+    gang(rm, "next", 2, "rack")
+    assert domains(placed(rm, "next")) == ["b2-r1"], (
+        "two applications run in each, and this one has less room"
+    )
+
+
+class Applications(GangPlacementPolicy):
+    """The domain with the fewest applications in it and beside it."""
+
+    name = "applications"
+
+    def rank(self, gang: PlacedGang, domain: TopologyDomain) -> tuple[float, ...]:
+        """Return the numbers of applications in the domain and in that above."""
+        return domain.applications, 0 if domain.parent is None else domain.parent.applications
+
+
+def test_applications_of_a_domain_are_counted_once_and_follow_starts_and_ends() -> None:
+    plugins = {"gang_placement_policies": [Applications]}
+    rm = racks(blocks=1, per_block=3, gangplacement="applications", plugins=plugins)
+    gang(rm, "many", 4, "rack")
+    assert domains(placed(rm, "many")) == ["b1-r1"]
+    for node in ("b1-r2-n1", "b1-r2-n2", "b1-r3-n1", "b1-r3-n2"):
+        fill(rm, node, 1)
+    gang(rm, "app", 2, "rack")
+    assert domains(placed(rm, "app")) == ["b1-r1"], "the members of one gang are one application"
+    for node in ("b1-r3-n1", "b1-r3-n2"):
+        rm.release(f"filler-{node}", key=f"filler-{node}-t")
+    gang(rm, "next", 2, "rack")
+    assert domains(placed(rm, "next")) == ["b1-r3"]

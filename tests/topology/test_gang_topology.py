@@ -36,6 +36,17 @@ def test_gang_waits_for_a_rack_though_the_cluster_has_room_and_says_which_is_the
     assert domains(placed(rm, "app")) == ["b1-r1"]
 
 
+def test_reasons_of_other_racks_are_named_and_those_of_further_ones_counted() -> None:
+    rm = racks(blocks=3, per_block=2)
+    for number, rack in enumerate(("b1-r1", "b1-r2", "b2-r1", "b2-r2", "b3-r1", "b3-r2"), 2):
+        fill(rm, f"{rack}-n1", number)
+    gang(rm, "app", 16, "rack")
+    assert placed(rm, "app") == []
+    detail = reason(rm, "app")
+    assert "rack b1/r1, the best, has room for 14 of 16 members; b1/r2: room for 13 of 16 members; " in detail
+    assert "; b2/r2: room for 11 of 16 members; 2 more: too little room" in detail
+
+
 def test_gang_is_placed_in_the_rack_with_the_best_fit() -> None:
     rm = racks()
     fill(rm, "b1-r2-n1", 4)
@@ -284,6 +295,49 @@ def test_placeholders_are_placed_in_one_rack_as_a_whole(style: str) -> None:
     real = [one.node_id for one in rm.running.values() if one.allocation_key == "real"]
     assert len(real) == 16
     assert domains(real) == ["b1-r2"]
+
+
+@pytest.mark.parametrize(("style", "state"), [("Soft", "Accepted"), ("Hard", "Failed")])
+def test_placeholders_that_no_rack_has_room_for_in_time_are_given_up(style: str, state: str) -> None:
+    rm = racks(blocks=1)
+    rm.gang("app", style, tags={TAG: "rack"}, seconds=60, gpu=17)
+    rm.task("app", "ph", "workers", 17, placeholder=True, gpu=1)
+    rm.task("app", "real", "workers", 17, gpu=1)
+    assert placed(rm, "app") == []
+    rm.pass_time(59)
+    assert placed(rm, "app") == []
+    assert rm.state() == "Accepted"
+    rm.pass_time(1)
+    assert rm.state() == state
+    nodes = placed(rm, "app")
+    assert len(nodes) == (16 if style == "Soft" else 0)
+    assert len(domains(nodes)) <= 1
+    assert "ph" not in rm.find_app("app").asks
+
+
+def test_time_limit_of_placeholders_counts_on_after_they_are_placed_together() -> None:
+    rm = racks(blocks=1)
+    fill(rm, "b1-r1-n1", 1)
+    fill(rm, "b1-r2-n1", 1)
+    rm.gang("app", "Soft", tags={TAG: "rack"}, seconds=60, gpu=16)
+    rm.task("app", "ph", "workers", 16, placeholder=True, gpu=1)
+    assert placed(rm, "app") == []
+    rm.pass_time(50)
+    rm.release("filler-b1-r2-n1")
+    assert len(placed(rm, "app")) == 16
+    rm.pass_time(10)
+    assert len(rm.evicted) == 16
+
+
+def test_time_limit_of_placeholders_ends_with_the_last_that_is_withdrawn() -> None:
+    rm = racks(blocks=1)
+    rm.gang("app", "Hard", tags={TAG: "rack"}, seconds=60, gpu=17)
+    rm.task("app", "ph", "workers", 17, placeholder=True, gpu=1)
+    assert placed(rm, "app") == []
+    rm.task("app", "driver", "", 1, gpu=99)
+    rm.release_ask("app", "ph")
+    rm.pass_time(61)
+    assert rm.state() == "Accepted"
 
 
 def test_placeholder_without_requirements_is_placed_alone() -> None:

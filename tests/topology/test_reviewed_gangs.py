@@ -198,3 +198,12 @@ def test_domains_of_nodes_that_left_and_of_earlier_configurations_are_forgotten(
     gc.collect()
     alive = [one for one in gc.get_objects() if type(one) is TreeDomain and "left" in one.path]
     assert len(alive) < 5
+
+
+def test_gang_finds_an_empty_rack_after_equal_gangs_that_request_more_than_their_size() -> None:
+    rm = racks(blocks=1, per_block=2, nodes=1)
+    for number in range(4):
+        rm.gang(f"g{number}", "Atomic", tags={TAG: "rack"}, gpu=4)
+        rm.task(f"g{number}", "m", "workers", 5, gpu=1)
+    rm.schedule()
+    assert [len(placed(rm, f"g{number}")) for number in range(4)] == [4, 4, 4, 4]

@@ -141,6 +141,8 @@ class AllocationAccounting:
             if self._runs is not None:
                 self._runs.add(allocation)
             if self.books is not None:
+                if self.books.planned:
+                    allocation.spec = self.books.spec_of(ask)
                 self.books.placed(allocation, node)
         if app.by_key is None:
             app.allocations[uuid] = allocation
@@ -184,11 +186,13 @@ class AllocationAccounting:
             self.node_reservations.inheritable[ask] = None
         if extras.gang_blocked:
             self.gangs.joined(allocation)
+        self._moved(allocation)
 
     def make(self, ask: Ask, node: Node, now: int, uuid: str = "") -> Allocation:
         """Return an allocation for `ask` on `node` that is not accounted for yet."""
         uuid = uuid or self.new_uuid(ask.key)
-        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, ask.spec, now)
+        spec = ask.spec if self.books is None else self.books.spec_of(ask)
+        return Allocation(uuid, ask.key, ask.app, ask, node, ask.resource, ask.priority, spec, now)
 
     def promise(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Remove one pending replica of the ask and return its allocation, to be passed to `enter` later."""
@@ -283,6 +287,7 @@ class AllocationAccounting:
             self.books.released(allocation, node)
         app.lose(allocation)
         node.give_back(allocation)
+        self._moved(allocation)
         self.node_changed(node, gained=gained)
         book(app, allocation.resource, allocated=-1)
         self.usage.unbook(app, tuple(allocation.resource.items()))
@@ -303,6 +308,8 @@ class AllocationAccounting:
         if own is not None:
             own.live -= 1
         self.pending_accounting.restore(ask)
+        if app.atomic is not None and ask.task_group:
+            self.pending_accounting.gangs.count(ask, 1)
         if app.state in REACTIVATED:
             self.states.advance(app, "ask added")
         self.recount(app)
@@ -338,6 +345,7 @@ class AllocationAccounting:
         if on_node:
             node.take(allocation)
             self.node_changed(node, gained=False)
+        self._moved(allocation)
         app.waiting_since = allocation.placed
         app.misses = 0
         book(app, allocation.resource, allocated=1)
@@ -365,6 +373,7 @@ class AllocationAccounting:
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
+        self._moved(allocation)
         book(app, resource, allocated=1)
         self.usage.book(app, tuple(resource.items()))
         if app.state == NEW:
@@ -395,6 +404,8 @@ class AllocationAccounting:
         record_change(allocation, self._events.now(), resource, allocation.placed)
         node.give_back(allocation)
         allocation.resize(resource)
+        if self._events.wants_releases:
+            self._events.resized(allocation, before)
         node.take(allocation)
         if books is not None:
             books.placed(allocation, node)
@@ -431,14 +442,15 @@ class AllocationAccounting:
             allocation.eviction.left(allocation)
         self._forget_ask(allocation)
         if app.topology is not None:
-            self._leave_home(app, allocation.task_group)
+            self._moved(allocation)
+            self._try_elsewhere(app, allocation.task_group)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
         self.changes.ended(allocation, termination, message)
-        if app.gang is not None:
-            self.gangs.rest(app, allocation)
-        else:
+        if app.gang is None and app.atomic is None:
             self.states.conclude(app)
+        else:
+            self.gangs.rest(app, allocation)
 
     def _forget_ask(self, allocation: Allocation) -> None:
         # An ask is complete when all its allocations have been made and have ended.
@@ -448,7 +460,11 @@ class AllocationAccounting:
             if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
                 del ask.app.asks[ask.key]
 
-    def _leave_home(self, app: Application, task_group: str) -> None:
+    def _moved(self, allocation: Allocation) -> None:
+        for moved in self.changes.readers.home_changed if allocation.app.topology is not None else ():
+            moved(allocation)
+
+    def _try_elsewhere(self, app: Application, task_group: str) -> None:
         """Try the requests of an application again elsewhere if no member of a task group is left."""
         if not any(one.task_group == task_group for one in app.allocations.values()):
             for ask_class in dict.fromkeys(ask.ask_class for ask in app.asks.values() if ask.pending):

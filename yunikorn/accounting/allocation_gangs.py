@@ -42,5 +42,5 @@ class AllocationGangs(Protocol):
         ...
 
     def rest(self, app: Application, gone: Allocation) -> None:
-        """Update the state of an application with a gang after an allocation ended."""
+        """Update an application with a gang after an allocation ended."""
         ...

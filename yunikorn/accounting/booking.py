@@ -58,15 +58,6 @@ def book_decision(app: Application, pairs: Pairs) -> None:
 
     Every decision calls this, and mostly all types are in use already. `demand` is unchanged.
     """
-    allocated = app.allocated
-    if allocated:
-        try:
-            for name, amount in pairs:
-                allocated[name] += amount
-        except KeyError:
-            _continue(allocated, pairs, name)
-    else:
-        allocated.update(pairs)
     if not app.is_dirty:
         app.mark_dirty()
     for queue in app.chain:
@@ -81,6 +72,16 @@ def book_decision(app: Application, pairs: Pairs) -> None:
         if not queue.is_dirty:
             queue.is_dirty = True
             queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
+    # Afterwards, because an observer of the leaf reads what the application had until now.
+    allocated = app.allocated
+    if allocated:
+        try:
+            for name, amount in pairs:
+                allocated[name] += amount
+        except KeyError:
+            _continue(allocated, pairs, name)
+    else:
+        allocated.update(pairs)
 
 
 def _continue(tally: Tally, pairs: Iterable[tuple[str, int]], first: str) -> None:

@@ -13,17 +13,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import Where
-from yunikorn.containment import contained, entries_of, kept_key
+from yunikorn.containment import contained, entries_of, items_of, kept_key, safe_repr, text_or_none
 from yunikorn.model.allocation import TerminationType
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate, Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask, AskSpec
     from yunikorn.model.foreign_allocation import ForeignAllocation
     from yunikorn.model.node import Node
 
 ADDING, REMOVING = "adding to its books", "removing from its books"
+LONGEST_TAG = 1_000_000
+"""Number of characters of a tag that a plugin commits."""
 Others = tuple[Hashable, ...] | Where
 """Domains in which a refusal may have ended, besides that of the node of a task that is released."""
 
@@ -38,6 +41,7 @@ class Keeper:
         *,
         counts_foreign: bool = False,
         hears_placements: bool = False,
+        commits: bool = False,
     ) -> None:
         self.plugin = plugin
         self.origin = origin
@@ -45,6 +49,8 @@ class Keeper:
         """True if the books contain foreign tasks, too."""
         self.hears_placements = hears_placements
         """True if `on_change` is called for every placement, not only for those that change other domains."""
+        self.commits = commits
+        """True if the plugin has tags for allocations."""
         self.failed = ""
         """Message of the failure that made the books unknown; empty while they are exact."""
         self.on_change: Callable[[Task | None, Node, Others, bool], None] | None = None
@@ -70,6 +76,9 @@ class Books:
         """Create books that have not been filled; `distrust` gets a plugin whose books became unknown."""
         self._keepers = keepers
         self._foreign = [keeper for keeper in keepers if keeper.counts_foreign]
+        self._committing = [keeper for keeper in keepers if keeper.commits]
+        self.planned: list[tuple[Ask, dict[str, str]]] = []
+        """Tags of the allocations that are made next, with their requests."""
         self._failures = failures
         self._distrust = distrust
 
@@ -133,14 +142,65 @@ class Books:
     def without(self, tasks: Sequence[tuple[Task, Node]]) -> Iterator[None]:
         """Remove tasks for the duration of the context; no handler is called."""
         for task, node in tasks:
-            for keeper in self._keepers:
-                self._call(keeper, "released", REMOVING, task, node)
+            self._each("released", REMOVING, task, node)
         try:
             yield
         finally:
             for task, node in reversed(tasks):
-                for keeper in self._keepers:
-                    self._call(keeper, "placed", ADDING, task, node)
+                self._each("placed", ADDING, task, node)
+
+    def _each(self, method: str, operation: str, task: Task, node: Node) -> None:
+        for keeper in self._keepers:
+            self._call(keeper, method, operation, task, node)
+
+    # -- tags of allocations ------------------------------------------------------------------------
+
+    @property
+    def commits(self) -> bool:
+        """True if a plugin has tags for allocations."""
+        return bool(self._committing)
+
+    def plan(self, plan: Sequence[tuple[Ask, Node]], leaving: Sequence[tuple[Task, Node]] = ()) -> bool:
+        """Collect the tags of the next allocations, without tasks that leave; return False if one fails.
+
+        The books of a plugin that fails are unknown then, so that it refuses everything.
+        """
+        if not self._committing:
+            return True
+        self.planned = []
+        done = 0
+        with self.without(leaving):
+            try:
+                for ask, node in plan:
+                    tags = [self._tags(keeper, ask, node) for keeper in self._committing]
+                    if any(keeper.failed for keeper in self._committing):
+                        self.planned = []
+                        return False
+                    self.planned.append((ask, {name: one[name] for one in tags for name in one}))
+                    if len(plan) > 1:
+                        self._each("placed", ADDING, ask, node)
+                        done += 1
+                return True
+            finally:
+                for ask, node in reversed(plan[:done]):
+                    self._each("released", REMOVING, ask, node)
+
+    def spec_of(self, ask: Ask) -> AskSpec:
+        """Return the options of the next allocation of a request: those of the request, and planned tags."""
+        if not self.planned or self.planned[0][0] is not ask:
+            return ask.spec
+        tags = self.planned.pop(0)[1]
+        return ask.spec.with_tags({**ask.spec.tags, **tags}) if tags else ask.spec
+
+    def _tags(self, keeper: Keeper, ask: Ask, node: Node) -> dict[str, str]:
+        if keeper.failed:
+            return {}
+        try:
+            found = keeper.plugin.commit(ask, node)  # type: ignore[union-attr]
+            return {} if found is None else dict(map(_tag, items_of(found)))
+        except contained() as error:
+            self._fail(keeper, "committing", error, f"{ask.label} on {node.label}")
+        return {}
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -192,10 +252,21 @@ class Books:
                     else f"task {task.key} of application {task.app.id}"
                 )
                 where = f"{of} on {where}"
-            keeper.failed = str(self._failures.report(keeper.origin, operation, error, where))
-            keeper.on_failure(keeper.failed)
-            self._distrust(keeper.plugin)
+            self._fail(keeper, operation, error, where)
         return ()
+
+    def _fail(self, keeper: Keeper, operation: str, error: BaseException, where: str) -> None:
+        keeper.failed = str(self._failures.report(keeper.origin, operation, error, where))
+        keeper.on_failure(keeper.failed)
+        self._distrust(keeper.plugin)
+
+
+def _tag(item: tuple[object, object]) -> tuple[str, str]:
+    """Return a tag that a plugin commits. Raises `TypeError`."""
+    name, value = (text_or_none(one, LONGEST_TAG + 1) for one in item)
+    if name is None or value is None or len(name) + len(value) > LONGEST_TAG:
+        raise TypeError(f"commit returned the tag {safe_repr(item)} instead of two texts")
+    return name, value
 
 
 def counted_on(node: Node) -> list[Allocation]:

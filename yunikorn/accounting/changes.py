@@ -283,8 +283,8 @@ class Changes:
         self.events.record(EventType.NODE, node.id, key, message=message, reason=reason)
 
     def reserved(self, ask: Ask, node: Node) -> None:
-        """Tell of a new reservation."""
-        if self.state_reader is not None:
+        """Tell of a new reservation; one for members of a gang is not made for a request."""
+        if self.state_reader is not None and ask.pending:
             self.state_reader.reserved(ask, node)
         self._reservation(ask, node, EventChange.ADD)
 

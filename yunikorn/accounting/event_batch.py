@@ -23,6 +23,8 @@ ALLOCATED = "allocated"
 """Entry `(ALLOCATED, time, allocation, resource)`."""
 RELEASED = "released"
 """Entry `(RELEASED, time, allocation, resource, detail, message)`."""
+RESIZED = "resized"
+"""Entry `(RESIZED, time, allocation, resource before, resource)`, which has no event, as in YuniKorn 1.9."""
 ASKED = "asked"
 """Entry `(ASKED, time, asks, resources, path of the queue)`; all asks are of one application."""
 USED = "used"
@@ -55,6 +57,11 @@ class EventBatch(Sequence[Event]):
     def entries(self) -> Sequence[Entry]:
         """Entries of the batch, wanted or not; reading them makes no event."""
         return self._entries
+
+    @property
+    def is_silent(self) -> bool:
+        """True if no entry has an event."""
+        return all(type(entry) is tuple and entry[0] is RESIZED for entry in self._entries)
 
     def selected(self, wanted: Wanted) -> EventBatch:
         """Return the batch of those events that a sink wants."""
@@ -168,6 +175,7 @@ _MAKERS: dict[str, Callable[[Any, Wanted], list[Event]]] = {
     RELEASED: _released,
     ASKED: _asked,
     USED: _used,
+    RESIZED: lambda *_: [],
 }
 
 
@@ -189,7 +197,7 @@ def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
             number += (of_user if entry[4] else 0) + (of_group if entry[5] else 0)
         elif entry[0] is ASKED:
             number += of_ask * len(entry[2])
-        else:
+        elif entry[0] is RELEASED:
             number += of_node + wanted.takes(EventType.APP, entry[4])
     return number
 
@@ -199,4 +207,6 @@ def _number_in(entry: Entry) -> int:
     if isinstance(entry, Event):
         return 1
     kind = entry[0]
-    return len(entry[2]) if kind is ASKED else bool(entry[4]) + bool(entry[5]) if kind is USED else 2
+    if kind is ASKED:
+        return len(entry[2])
+    return bool(entry[4]) + bool(entry[5]) if kind is USED else 2 * (kind is not RESIZED)

@@ -14,6 +14,7 @@ from yunikorn.accounting.event_batch import (
     ASKED,
     NO_SOURCE,
     RELEASED,
+    RESIZED,
     USAGE,
     USED,
     Entry,
@@ -133,6 +134,10 @@ class EventRecorder:
         """Record the end of an allocation, if `wants_releases`."""
         now, message = self._clock.now(), shortened(message)
         self.entries.append((RELEASED, now, allocation, allocation.resource, detail, message))
+
+    def resized(self, allocation: Allocation, before: Resource) -> None:
+        """Record a new size of an allocation, if `wants_releases`."""
+        self.entries.append((RESIZED, self._clock.now(), allocation, before, allocation.resource))
 
     def asked(self, app: Application, asks: Sequence[Ask]) -> None:
         """Record new asks of an application, if `wants_asks`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.usage_history import UsageHistory
-from yunikorn.resources import NOTHING, Tally, grow, shrink
+from yunikorn.resources import NOTHING, grow, shrink
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
@@ -72,33 +72,6 @@ def record_withdrawal(allocation: Allocation, now: int) -> None:
     grow(allocation.app.ensure_lifetime().unlisted, allocation.resource, now - allocation.placed)
 
 
-def raise_to(peak: Tally, amounts: Mapping[str, int]) -> None:
-    """Raise every entry of `peak` to at least that of `amounts`."""
-    for name, amount in amounts.items():
-        if amount > peak.get(name, 0):
-            peak[name] = amount
-
-
-def used_by(app: Application) -> Mapping[str, int]:
-    """Return the resources of the allocations of an application that are no placeholders.
-
-    The result must not be changed, and changes with the application if that has no gang.
-    """
-    if app.gang is None or not app.gang.placed:
-        return app.allocated
-    used = dict(app.allocated)
-    shrink(used, app.gang.placed)
-    return used
-
-
-def peak_of(app: Application) -> Tally:
-    """Return the highest use of an application so far, per type, without placeholders."""
-    lifetime = app.lifetime
-    peak = {} if lifetime is None else dict(lifetime.peak)
-    raise_to(peak, used_by(app))
-    return peak
-
-
 class ApplicationUsage:
     """Observer of a leaf queue that keeps usage of its applications, which decays with a half-life."""
 
@@ -126,6 +99,8 @@ class ApplicationUsage:
 
 def credit_recovered(allocation: Allocation) -> None:
     """Add the usage before the recovery of an allocation, from its creation, to that of its application."""
-    lifetime = allocation.app.lifetime
+    lifetime, usage = allocation.app.lifetime, allocation.app.chain[0].cluster.owner_usage
+    if usage is not None:
+        usage.recovered(allocation)
     if lifetime is not None and lifetime.history is not None:
         lifetime.history.credit(allocation.resource, allocation.placed)

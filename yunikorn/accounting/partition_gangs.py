@@ -94,6 +94,8 @@ class PartitionGangs:
             before = group.is_replaceable
             if dropped:
                 group.timed_out -= difference
+                if app.gang is not None and not app.gang.placeholders and not app.gang.pending:
+                    app.gang.stop_timer()
             else:
                 group.count += difference
             self._block_or_unblock(app, group, before)
@@ -139,12 +141,17 @@ class PartitionGangs:
         gang.placeholders += 1
         grow(gang.placed, placeholder.resource)
         self._accounting.recount(app)
-        if gang.timer is None:
-            # The timeout also applies if real allocations run: nothing else would end unused placeholders.
-            gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
+        self.start_timer(app)
         if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
             self._states.advance(app, "all placeholders are allocated")
         self._make_ready(group)
+
+    def start_timer(self, app: Application) -> None:
+        """Start the time limit of placeholders: at the first placement, or the first attempt to place all."""
+        gang = app.gang
+        if gang is not None and gang.timer is None:
+            # The timeout also applies if real allocations run: nothing else would end unused placeholders.
+            gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
 
     def found(self, placeholder: Allocation) -> None:
         """Account for a placeholder reported by a recovering RM."""
@@ -167,6 +174,8 @@ class PartitionGangs:
         if whole is not None and not whole.done and allocation.task_group:
             self.formation.finish(whole)
             self.formation.unblock_rest(whole)
+        elif whole is not None and allocation.task_group in whole.growth:
+            self.formation.form_soon(whole.growth[allocation.task_group])
 
     def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
         """Account for the end of a placeholder."""
@@ -297,6 +306,8 @@ class PartitionGangs:
             self._states.advance(app, "its real allocations continue without the gang")
         self._drop_asks(app, placeholders_only=not fails)
         self.end_all(app, "releasing allocated placeholders on placeholder timeout")
+        if app.state == RESUMING and not gang.placeholders:
+            self._states.advance(app, "no placeholder was placed in time")
 
     @staticmethod
     def _has_worked(app: Application, gang: Gang) -> bool:
@@ -326,8 +337,13 @@ class PartitionGangs:
 
     def rest(self, app: Application, gone: Allocation) -> None:
         """Update the state of an application with a gang after an allocation ended."""
-        gang = app.gang
-        if app.leaving or gang is None:
+        gang, whole = app.gang, app.atomic
+        if whole is not None and gone.task_group in whole.growth:
+            self.formation.form_soon(whole.growth[gone.task_group])
+        if gang is None:
+            self._states.conclude(app)
+            return
+        if app.leaving:
             return
         if not gone.placeholder:
             gang.worked = True
@@ -352,9 +368,11 @@ class PartitionGangs:
             self._states.conclude(app)
 
     def close(self, app: Application) -> None:
-        """Cancel the placeholder timeout of an application that leaves."""
+        """End what waits for the gang of an application that leaves."""
         if app.gang is not None:
             app.gang.stop_timer()
+        if app.whole_gang is not None:
+            self.formation.tell_left(app.whole_gang)
 
 
 def _announced(app: Application) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from yunikorn.accounting.changes import Changes
-    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask import Ask, NodeOwner
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
 
@@ -50,6 +50,16 @@ class ReservationAccounting:
         # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
         self._changes.reserved(ask, node)
+
+    def own(self, owner: NodeOwner, node: Node, *, owns: bool) -> None:
+        """Give `node` to `owner` alone, or open it again."""
+        if owns:
+            owner.nodes[node] = node.reservations[owner] = self.nodes[node] = None
+        else:
+            del owner.nodes[node], node.reservations[owner]
+            if not node.reservations:
+                del self.nodes[node]
+        self._changed(node, gained=not owns)
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
         """Transfer the reservation of `holder` to `ask`, which belongs to the same ask class."""

@@ -24,7 +24,7 @@ from yunikorn.api.gang_placement import (
 )
 from yunikorn.api.node_choice import Predicate, Where
 from yunikorn.api.permit_policy import PermitPolicy
-from yunikorn.api.preemption_policy import PreemptionCause, PreemptionPolicy
+from yunikorn.api.preemption_policy import PreemptionCause, PreemptionPolicy, VictimUnit
 from yunikorn.api.quota_policy import Quota, QuotaPolicy
 from yunikorn.api.reservation_policy import ReservationPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
@@ -49,6 +49,7 @@ from yunikorn.api.views import (
     Queue,
     ResourceManager,
     Task,
+    UsageView,
 )
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
@@ -94,7 +95,9 @@ __all__ = [
     "Task",
     "TopologyDomain",
     "TopologySource",
+    "UsageView",
     "UserGroupResolver",
+    "VictimUnit",
     "Wait",
     "Where",
     "dotless",

@@ -105,6 +105,11 @@ class TopologyDomain(Protocol):
         """Number of nodes that run nothing and are open to the gang."""
         ...
 
+    @property
+    def applications(self) -> int:
+        """Number of applications that run in the domain."""
+        ...
+
     def room(self, part: GangPart) -> int:
         """Return how many members of a part fit now, if nothing else is placed in the domain."""
         ...

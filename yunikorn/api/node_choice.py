@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -125,7 +125,27 @@ class Predicate(Plugin):
         """
         return None
 
+    def room(self, ask: Ask, node: Node) -> int | None:
+        """Return how many requests of the class of `ask` the node could take now; None if that is unknown.
+
+        Only for the choice of a domain for a gang: a number that is too large costs time, and one that is
+        too small hides room. May depend on the class of the request, the node and the tasks on the node, and
+        on nothing else.
+        """
+        return None
+
     # -- books --------------------------------------------------------------------------------------
+
+    def commit(self, ask: Ask, node: Node) -> Mapping[str, str] | None:
+        """Return tags for the allocation of a request on a node that `check` has accepted, or None.
+
+        Called once for each allocation that the core decides, before `placed`, for predicates that choose
+        more than the node, such as its devices. The allocation has these tags in addition to those of the
+        request, from `placed` on, and the resource manager gets them; after a restart it reports them again,
+        so that `placed` reads them in both cases. Must not change the books. Members of a gang are committed
+        in the order of their placement, each after `placed` with the request of the one before.
+        """
+        return None
 
     def placed(self, task: Task, node: Node) -> Changed:
         """Add a task to the books; implement together with `released`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -34,6 +34,18 @@ class PreemptionCause:
 
     Empty for `guarantee` and `priority`, because one order of victims serves requests of all sizes.
     """
+
+
+@attrs.frozen(slots=True)
+class VictimUnit:
+    """Allocations that end together so that a gang has room in a domain."""
+
+    victims: Sequence[Allocation]
+    """All that ends, also outside the domain."""
+    kind: Literal["single", "step", "gang"] = "single"
+    """A single allocation, several that a gang has beyond its size, or a whole gang."""
+    outside: int = 0
+    """Number of victims outside the domain."""
 
 
 class PreemptionPolicy(Plugin):
@@ -113,3 +125,16 @@ class PreemptionPolicy(Plugin):
         chosen, and of equal ones the first by id. By default each victim costs 1.
         """
         return 1.0
+
+    def cost_of_units(self, units: Sequence[VictimUnit], cause: PreemptionCause) -> float | tuple[float, ...]:
+        """Return the cost of ending `units`, of which there is one at least, so that a gang has room.
+
+        Of several domains in which a gang could run, the one of the lowest cost is cleared, and of equal ones
+        the first by name; tuples are compared from left to right. By default the lowest is the one with the
+        lowest priority of the most important victim, then the fewest gangs that end, then the lowest sum of
+        `cost`. If an answer is not valid, nothing is preempted.
+        """
+        victims = [victim for unit in units for victim in unit.victims]
+        gangs = sum(unit.kind == "gang" for unit in units)
+        highest = max(victim.priority for victim in victims)
+        return highest, gangs, sum(self.cost(victim, cause) for victim in victims)

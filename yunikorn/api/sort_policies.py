@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from yunikorn.api.base import Plugin
@@ -36,6 +36,14 @@ class AppSortPolicy(Plugin):
         with what runs then, and continues across reloads that do not change the half-life.
         """
         return None
+
+    @property
+    def usage_by(self) -> Collection[str]:
+        """Kinds of owners whose recent usage keys read from `app.usage`; needs a `half_life`.
+
+        `user`, `group`, `queue` and `tag:TAG`. The usage is that of the whole partition.
+        """
+        return ()
 
     @property
     def key_range(self) -> tuple[float, float] | None:
@@ -126,6 +134,14 @@ class QueueSortPolicy(Plugin):
         that do not change the half-life.
         """
         return None
+
+    @property
+    def usage_by(self) -> Collection[str]:
+        """Kinds of owners whose recent usage keys read from `queue.usage`; needs a `half_life`.
+
+        `user`, `group`, `queue` and `tag:TAG`. The usage is that of the whole partition.
+        """
+        return ()
 
     def key(self, queue: Queue) -> Any:
         """Return the sort key of `queue`, any comparable value; the smallest is first, ties are by name."""

@@ -11,6 +11,23 @@ import attrs
 from yunikorn.resources import Resource
 
 
+class UsageView:
+    """Decayed usage of users, groups, queues and tags in a partition, for sort policies with `usage_by`."""
+
+    def recent(self, kind: str, name: str) -> Mapping[str, float]:
+        """Return allocated resources times seconds by type, like `PastService.recent`; empty for no usage.
+
+        `kind` is one of those that the policy names in `usage_by`: `user`, `group`, `queue` with a full path,
+        which includes the queues below, or `tag:TAG` with a value of that tag of applications. Raises
+        `ValueError` for another kind.
+        """
+        raise ValueError(f"set usage_by and half_life of the policy to read usage by {kind}")
+
+
+NO_USAGE = UsageView()
+"""Usage for a policy that reads none."""
+
+
 class Queue(Protocol):
     """Read-only view of a queue."""
 
@@ -81,6 +98,11 @@ class Queue(Protocol):
         Half of the sum decays every `half_life` seconds of the policy that orders this queue among its
         siblings. Empty if that policy has no `half_life`.
         """
+        ...
+
+    @property
+    def usage(self) -> UsageView:
+        """Recent usage by owner, for the policy that orders this queue among its siblings."""
         ...
 
     @property
@@ -213,6 +235,11 @@ class Application(Protocol):
     @property
     def allocations_by_node(self) -> Mapping[str, Sequence[Allocation]]:
         """Allocations by the id of their node; computed on every access."""
+        ...
+
+    @property
+    def usage(self) -> UsageView:
+        """Recent usage by owner, for the policy that orders the application in its queue."""
         ...
 
     @property

@@ -1,1 +1,1 @@
-"""The command line, which finds the commands of all packages and imports them when they are called."""
+"""The command `yunikorn`, which loads the command line."""

@@ -21,21 +21,9 @@ from yunikorn.config.values import NAMES, choice
 class FilterConfig:
     """Filter that matches users by name or group."""
 
-    allow: bool = key(
-        choice({"allow": True, "deny": False}),
-        True,
-        "allow: the rule applies only to the named users and groups; deny: to all others",
-        "deny",
-        name="type",
-    )
-    users: tuple[str, ...] = key(
-        NAMES,
-        (),
-        "one entry: a name, or a regular expression if it is not a valid name and has one of"
-        " ``^ $ * + ? ( ) [ { } \\|``. Several entries: names. No users and no groups: all users",
-        '["^test-"]',
-    )
-    groups: tuple[str, ...] = key(NAMES, (), "as `users`, for groups", "[guests, bots]")
+    allow: bool = key(choice({"allow": True, "deny": False}), True, name="type")
+    users: tuple[str, ...] = key(NAMES, ())
+    groups: tuple[str, ...] = key(NAMES, ())
     _is_user: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
     _is_group: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
 

@@ -1,5 +1,7 @@
 """Keys of queues.yaml as metadata of attrs classes; reader, JSON Schema and reference page follow from them.
 
+Meaning and example of each key, which the last two show, are in `yunikorn_lab/schema/key_texts.py`.
+
 `key` declares an attribute that a key sets. A `ConfigSection` is a mapping of the text with the keys of a
 class. A `Draft` is such a mapping as read, with the position of each value, from which the checked class is
 built.
@@ -7,7 +9,7 @@ built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -27,29 +29,21 @@ _Reader = tuple[str, str, Any, Any]
 
 @attrs.frozen(eq=False)
 class ConfigKey:
-    """Key of the configuration, with type, meaning and default."""
+    """Key of the configuration, with type and default."""
 
     value: Value
-    meaning: str
-    """Meaning in Markdown; links are relative to `docs/`."""
-    example: str = ""
-    """Example of a value, in YAML."""
     name: str = ""
     """Key in the text; by default the name of the attribute without underscores."""
-    shown: str | None = None
-    """Text of the default, if the attribute has no usable one."""
     inside: str = ""
     """Mapping inside the section that contains the key, such as `resources` for `max`."""
     after: str = ""
-    """Path of the key that the page lists before this one, if it is not the attribute before."""
+    """Path of the key that messages name before a key that sets no attribute; empty for the first."""
     ours: bool = False
     """True if YuniKorn 1.9 does not have the key; see `docs/decisions/0004`."""
     field: str = ""
     """Attribute that the key sets; empty if the section itself reads the key."""
-    initial: Any = None
-    """Default of the attribute."""
-    required: bool = True
-    """True if the attribute has no default."""
+    initial: Any = attrs.field(factory=lambda: attrs.NOTHING)
+    """Default of the attribute; `attrs.NOTHING` if there is none."""
 
     @property
     def path(self) -> str:
@@ -61,21 +55,10 @@ class ConfigKey:
         """Key of the section itself that is, or contains, this key."""
         return self.inside or self.name
 
-    @property
-    def default(self) -> str:
-        """Default in configuration notation."""
-        if self.shown is not None:
-            return self.shown
-        if self.required:
-            return "required"
-        if not self.initial and not isinstance(self.initial, (int, bool)):
-            return "none"
-        return f"`{self.value.spell(self.initial)}`"
 
-
-def key(value: Value, default: T, meaning: str, example: str, **rest: Any) -> T:
+def key(value: Value, default: T, **rest: Any) -> T:
     """Return an attribute that a key sets; `rest` has further attributes of the `ConfigKey`."""
-    return attrs.field(default=default, metadata={_METADATA: ConfigKey(value, meaning, example, **rest)})
+    return attrs.field(default=default, metadata={_METADATA: ConfigKey(value, **rest)})
 
 
 def keys_of(cls: type[Any]) -> list[ConfigKey]:
@@ -85,8 +68,7 @@ def keys_of(cls: type[Any]) -> list[ConfigKey]:
         about, default = field.metadata.get(_METADATA), _default_of(field)
         if isinstance(about, ConfigKey):
             name = about.name or field.name.replace("_", "")
-            required = default is attrs.NOTHING and about.shown is None
-            found.append(attrs.evolve(about, name=name, field=field.name, initial=default, required=required))
+            found.append(attrs.evolve(about, name=name, field=field.name, initial=default))
         elif about is not None:
             name = field.name.replace("_", "")
             found += [attrs.evolve(each, inside=name, field="") for each in keys_of(about)]
@@ -123,25 +105,22 @@ class ConfigSection:
     cls: type[Any]
     """Class of the checked configuration that the mapping is converted to."""
     beside: tuple[ConfigKey, ...] = ()
-    """Keys that set no attribute, each listed `after` another key, or first."""
+    """Keys that set no attribute, each `after` another key, or first."""
     hints: Mapping[str, str] = attrs.field(factory=dict)
     """Additional texts for some unknown keys."""
     options_of: PluginKind | None = None
     """Kind of plugin that the mapping configures; its options are further keys."""
     chosen_by: str = ""
     """Key with the name of the plugin."""
-    others: str = ""
-    """Meaning of all other keys; empty if there can be none."""
 
     @cached_property
     def keys(self) -> tuple[ConfigKey, ...]:
         """All keys, in the order of messages."""
-        return _placed([*keys_of(self.cls), *self.beside], self.beside)
-
-    @cached_property
-    def listed(self) -> tuple[ConfigKey, ...]:
-        """All keys, in the order of the reference page."""
-        return _placed(self.keys, [key for key in self.keys if key.after])
+        order = keys_of(self.cls)
+        for key in self.beside:
+            paths = [each.path for each in order]
+            order.insert(paths.index(key.after) + 1 if key.after else 0, key)
+        return tuple(order)
 
     @cached_property
     def known(self) -> tuple[str, ...]:
@@ -224,15 +203,6 @@ class ConfigSection:
         if not self.options_of:
             self.check_keys(table)
         return self.given(table, self.defaults.copy())
-
-
-def _placed(keys: Iterable[ConfigKey], moved: Iterable[ConfigKey]) -> tuple[ConfigKey, ...]:
-    """Return keys in order, the `moved` ones after the keys that they name."""
-    order = [key for key in keys if key not in moved]
-    for key in moved:
-        paths = [each.path for each in order]
-        order.insert(paths.index(key.after) + 1 if key.after else 0, key)
-    return tuple(order)
 
 
 class Draft(Generic[T]):

@@ -41,146 +41,33 @@ Fault = tuple[str, str]
 """Property, and the problem with its value."""
 
 
-def _options_of(policy: str, example: str) -> Any:
+def _options_of(policy: str) -> Any:
     """Return the attribute of the options of a policy, each of which is a property."""
-    return key(
-        values.TEXT,
-        attrs.Factory(dict),
-        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
-        example,
-        name=policy + OPTION,
-        shown="the policy's",
-        ours=True,
-    )
+    return key(values.TEXT, attrs.Factory(dict), name=policy + OPTION, ours=True)
 
 
 @attrs.frozen
 class QueueSettings:
     """Typed view of the properties of a queue; times in nanoseconds."""
 
-    app_sort: str = key(
-        plugin(kinds.APP_SORT),
-        "fifo",
-        "the order of the applications of a leaf queue: the name of an"
-        " [application sort policy](plugins/application-sort.md)",
-        "fair",
-        name=APP_SORT,
-    )
-    app_sort_options: Mapping[str, str] = _options_of(APP_SORT, "vcore")
-    queue_sort: str = key(
-        plugin(kinds.QUEUE_SORT),
-        "fair",
-        "the order of the child queues of a parent: the name of a [queue sort policy](plugins/queue-sort.md)",
-        "fair",
-        name=QUEUE_SORT,
-        ours=True,
-    )
-    queue_sort_options: Mapping[str, str] = _options_of(QUEUE_SORT, "memory")
-    node_sort: str = key(
-        values.TEXT,
-        "",
-        "the order of nodes for applications of this queue: a name in `nodesortpolicies`",
-        "packed",
-        name=NODE_SORT,
-        shown="the partition's own",
-        ours=True,
-    )
-    sort_priority: bool = key(
-        values.SWITCH,
-        True,
-        "enabled if applications and queues are sorted by priority first; disabled if priorities are ignored",
-        "disabled",
-        name="application.sort.priority",
-        after=APP_SORT + OPTION,
-    )
-    priority_fence: bool = key(
-        values.FENCE,
-        False,
-        "`fence` hides the priorities inside the queue: its parent sees only the offset",
-        "fence",
-        name=PRIORITY_POLICY,
-    )
-    priority_offset: int = key(
-        values.INTEGER_TEXT,
-        0,
-        "added to the [priority](scheduling.md#priorities) that the parent sees",
-        '"-5"',
-        name=PRIORITY_OFFSET,
-    )
-    preemption_policy: str = key(
-        values.PREEMPTION,
-        "default",
-        "`fence`: asks inside the queue cannot preempt outside it; `disabled`: allocations inside the"
-        " queue cannot be preempted",
-        "fence",
-        name=PREEMPTION_POLICY,
-    )
-    preemption_delay: int = key(
-        values.DELAY_TEXT,
-        30 * SECOND,
-        "waiting time of an ask before it may preempt",
-        "1m",
-        name="preemption.delay",
-    )
-    preempts_by_priority: bool = key(
-        values.SWITCH,
-        False,
-        "enabled if asks inside may preempt allocations of lower priority in other queues even without an"
-        " unused guarantee",
-        "enabled",
-        name="preemption.by.priority",
-        ours=True,
-    )
-    preempts_within: bool = key(
-        values.SWITCH,
-        False,
-        "enabled if asks inside may preempt allocations of lower priority in their own queue",
-        "enabled",
-        name="preemption.within.queue",
-        ours=True,
-    )
-    quota_preemption_delay: int = key(
-        values.DURATION,
-        0,
-        "time between lowering a max and preempting the usage above it; 0 is never",
-        "10m",
-        name=QUOTA_DELAY,
-    )
-    quota_policy: str = key(
-        plugin(kinds.QUOTA),
-        "",
-        "the max in force of this queue, not of the queues below: the name of a"
-        " [quota policy](plugins/quota-policies.md)",
-        "borrowing",
-        name=QUOTA_POLICY,
-        shown="the configured max",
-        ours=True,
-    )
-    quota_policy_options: Mapping[str, str] = _options_of(QUOTA_POLICY, "50%")
-    backoff_count: int = key(
-        values.COUNT_TEXT,
-        0,
-        "number of consecutive attempts without a node after which an application enters"
-        " [back-off](scheduling.md#back-off); 0 is never",
-        '"3"',
-        name="application.unschedasks.backoff",
-    )
-    backoff_delay: int = key(
-        values.DELAY_TEXT,
-        30 * SECOND,
-        "duration of the back-off",
-        "1m",
-        name="application.unschedasks.backoff.delay",
-    )
-    stopped: bool = key(
-        values.ACTIVITY,
-        False,
-        "`stopped` if nothing new is scheduled in the queue"
-        " ([stopping and starting](scheduling.md#stopping-and-starting))",
-        "stopped",
-        name=STATE,
-        ours=True,
-    )
+    app_sort: str = key(plugin(kinds.APP_SORT), "fifo", name=APP_SORT)
+    app_sort_options: Mapping[str, str] = _options_of(APP_SORT)
+    queue_sort: str = key(plugin(kinds.QUEUE_SORT), "fair", name=QUEUE_SORT, ours=True)
+    queue_sort_options: Mapping[str, str] = _options_of(QUEUE_SORT)
+    node_sort: str = key(values.TEXT, "", name=NODE_SORT, ours=True)
+    sort_priority: bool = key(values.SWITCH, True, name="application.sort.priority")
+    priority_fence: bool = key(values.FENCE, False, name=PRIORITY_POLICY)
+    priority_offset: int = key(values.INTEGER_TEXT, 0, name=PRIORITY_OFFSET)
+    preemption_policy: str = key(values.PREEMPTION, "default", name=PREEMPTION_POLICY)
+    preemption_delay: int = key(values.DELAY_TEXT, 30 * SECOND, name="preemption.delay")
+    preempts_by_priority: bool = key(values.SWITCH, False, name="preemption.by.priority", ours=True)
+    preempts_within: bool = key(values.SWITCH, False, name="preemption.within.queue", ours=True)
+    quota_preemption_delay: int = key(values.DURATION, 0, name=QUOTA_DELAY)
+    quota_policy: str = key(plugin(kinds.QUOTA), "", name=QUOTA_POLICY, ours=True)
+    quota_policy_options: Mapping[str, str] = _options_of(QUOTA_POLICY)
+    backoff_count: int = key(values.COUNT_TEXT, 0, name="application.unschedasks.backoff")
+    backoff_delay: int = key(values.DELAY_TEXT, 30 * SECOND, name="application.unschedasks.backoff.delay")
+    stopped: bool = key(values.ACTIVITY, False, name=STATE, ours=True)
 
 
 DEFAULTS = QueueSettings()

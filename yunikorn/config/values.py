@@ -1,9 +1,6 @@
-"""Kinds of values: how each is read, and how the reference page and the JSON Schema describe it.
+"""Kinds of values of keys and properties: how each is read.
 
-The schema of a kind accepts everything that `yunikorn validate` accepts without a problem or a warning. It
-describes the output of a YAML parser, so a text may also be a number or a boolean (see
-`docs/decisions/archive/0001`). It may accept more: constraints that need the whole file, such as sums,
-references to names, or a number in quotes, are only checked by `yunikorn validate`.
+How the reference page and the JSON Schema describe them is in `yunikorn_lab/schema/value_forms.py`.
 """
 
 from __future__ import annotations
@@ -11,24 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import attrs
 
-from yunikorn.config.acl import GROUP, NOBODY, QUEUE, USER, Acl, illegal_names
+from yunikorn.config.acl import NOBODY, Acl, illegal_names
 from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
-from yunikorn.config.durations import parse_duration, spell_duration
+from yunikorn.config.durations import parse_duration
 from yunikorn.config.yaml_reading import UINT64_MAX, Spot, YamlTable, read_number
 from yunikorn.framework.kinds import PluginKind
-from yunikorn.quantities import SUFFIXES
-from yunikorn.resources import INT32_MAX, INT32_MIN, INT64_MAX
-
-Schema = dict[str, Any]
+from yunikorn.resources import INT32_MAX, INT32_MIN
 
 NEVER = "never"
-_INT32 = (INT32_MIN, INT32_MAX)
+INT32 = (INT32_MIN, INT32_MAX)
 _WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 
 
@@ -36,9 +29,6 @@ _WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 class Value:
     """Kind of value."""
 
-    words: str
-    """Description on the reference page, in Markdown."""
-    schema: Mapping[str, Any] = attrs.field(factory=dict)
     read: Callable[[YamlTable, str], Any] | None = None
     """Reader of a key that is present; None if the class that has the key reads it with other facts."""
     parse: Callable[[str], Any] = str
@@ -47,8 +37,6 @@ class Value:
     """Result for a missing key, if it is not the default of the key."""
     build: Callable[[Any], Any] | None = None
     """Conversion from the read value, which has positions, to the checked value."""
-    spell: Callable[[Any], str] = str
-    """Conversion of a default to the notation of a configuration."""
     section: str = ""
     """Name of the section that describes the value, or each entry of a list."""
     many: bool = False
@@ -57,47 +45,8 @@ class Value:
     """Kind of plugin that the value names or lists."""
     options: bool = False
     """True if the single plugin may also be a mapping with its name and options."""
-
-
-# -- schemas ------------------------------------------------------------------------------------------
-
-
-def pattern(regular: str) -> Schema:
-    """Return the schema of a text that matches as a whole."""
-    # JSON Schema does not support \Z; the marks around the expression anchor both ends.
-    whole = regular.removesuffix(r"\Z")
-    return {"type": "string", "pattern": f"^(?:{whole})$"}
-
-
-def any_of(*schemas: Mapping[str, Any]) -> Schema:
-    """Return the schema of values that match at least one of `schemas`."""
-    return {"anyOf": [dict(schema) for schema in schemas]}
-
-
-def in_any_case(word: str) -> str:
-    """Return a regular expression for a word in any case; JSON Schema has no flag for that."""
-    return "".join(f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else letter for letter in word)
-
-
-def _whole(low: int, high: int) -> Schema:
-    return {"type": "integer", "minimum": low, "maximum": high}
-
-
-def _quantity(also: str = "") -> Schema:
-    suffixes = "|".join(filter(None, SUFFIXES))
-    return any_of(_whole(0, INT64_MAX), pattern(rf"\s*[0-9]+\s*(?:{suffixes}{also})?\s*"))
-
-
-def _listed(entry: Mapping[str, Any]) -> Schema:
-    # Null entries are valid, because the reader ignores them.
-    return {"type": "array", "items": any_of(entry, {"type": "null"})}
-
-
-_DURATION = r"\+?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)"
-_DURATION_SCHEMA = any_of(pattern(_DURATION), {"const": 0})
-_WORDS_OF_BOOLEANS = [
-    case(word) for word in ("yes", "no", "on", "off", "y", "n") for case in (str, str.capitalize, str.upper)
-]
+    choices: Mapping[str, object] = attrs.field(factory=dict)
+    """Words that the value may be, with their meanings; empty for any other kind."""
 
 
 # -- readers ------------------------------------------------------------------------------------------
@@ -174,7 +123,7 @@ def _read_priorities(table: YamlTable, key: str) -> dict[str, int]:
     for name in given.node.entries:
         if name not in given:
             given.problem(name, "the class has no priority: expected a whole number")
-    return {name: given.integer(name, *_INT32) or 0 for name in given.node.entries}
+    return {name: given.integer(name, *INT32) or 0 for name in given.node.entries}
 
 
 def _parse_whole(low: int, high: int) -> Callable[[str], int]:
@@ -202,84 +151,22 @@ def _texts(found: list[tuple[str, Spot]]) -> tuple[str, ...]:
 
 # -- kinds of values of keys --------------------------------------------------------------------------
 
-TEXT = Value("text", {"type": ["string", "number", "boolean"]}, YamlTable.text)
-BOOLEAN = Value(
-    "[boolean](configuration.md#how-values-are-read)",
-    {"enum": [True, False, *dict.fromkeys(_WORDS_OF_BOOLEANS)]},
-    YamlTable.boolean,
-    spell=lambda value: str(value).lower(),
-)
-TRUE_OR_FALSE = Value(
-    "`true`, `false`", {"type": "boolean"}, partial(YamlTable.boolean, strict=True), spell=BOOLEAN.spell
-)
-COUNT = Value("count", _whole(0, UINT64_MAX), YamlTable.count)
-QUANTITIES = Value(
-    "[quantities](configuration.md#quantities)",
-    {
-        "type": "object",
-        "properties": {
-            "vcore": {"description": "Cores, such as 2, or 500m for half a core.", **_quantity("|m")},
-            "memory": {"description": "Bytes, with an optional suffix, such as 16Gi.", **_quantity()},
-        },
-        "additionalProperties": _quantity(),
-    },
-    read_amount,
-    absent=Amount,
-    build=Amount.setting,
-)
+TEXT = Value(YamlTable.text)
+BOOLEAN = Value(YamlTable.boolean)
+TRUE_OR_FALSE = Value(partial(YamlTable.boolean, strict=True))
+COUNT = Value(YamlTable.count)
+QUANTITIES = Value(read_amount, absent=Amount, build=Amount.setting)
 SPARSE_QUANTITIES = attrs.evolve(QUANTITIES, read=partial(read_amount, skip_empty=True))
 """Quantities of a template, where an entry may be empty."""
-DURATION = Value(
-    "[duration](configuration.md#durations)",
-    _DURATION_SCHEMA,
-    _read_duration,
-    partial(_parse_delay, least=0),
-    spell=spell_duration,
-)
-DURATION_OR_NEVER = Value(
-    f"{DURATION.words}, or `never`",
-    any_of({"const": NEVER}, _DURATION_SCHEMA),
-    partial(_read_duration, or_never=True),
-    spell=spell_duration,
-)
-QUEUE_NAME = Value(
-    "[queue name](configuration.md#names)",
-    any_of(pattern(QUEUE.pattern), {"type": ["integer", "boolean"]}),
-    YamlTable.text,
-)
-ACL = Value(
-    "[access control list](configuration.md#access-control-lists)",
-    any_of(pattern(r"\s*(?:\S+(?:\s+\S+)?)?\s*"), {"type": ["number", "boolean"]}),
-    _read_acl,
-)
-NAMES = Value("list of names", _listed(TEXT.schema), YamlTable.texts, build=_texts)
-LIMITED_USERS, LIMITED_GROUPS = (
-    Value(
-        f"list of {who}",
-        _listed(any_of(pattern(rf"\*|{form.pattern}"), {"type": "boolean"})),
-        YamlTable.texts,
-        build=_texts,
-    )
-    for who, form in (("users", USER), ("groups", GROUP))
-)
-WEIGHTS = Value(
-    "mapping of numbers",
-    {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
-    _read_weights,
-)
-WEIGHT = Value(
-    "number", {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9}, _read_weight, spell="{:g}".format
-)
-RANGE = Value(
-    "two numbers",
-    {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
-    _read_range,
-)
-PRIORITIES = Value(
-    "mapping of whole numbers",
-    {"type": "object", "additionalProperties": _whole(*_INT32)},
-    _read_priorities,
-)
+DURATION = Value(_read_duration, partial(_parse_delay, least=0))
+DURATION_OR_NEVER = Value(partial(_read_duration, or_never=True))
+QUEUE_NAME = Value(YamlTable.text)
+ACL = Value(_read_acl)
+NAMES, LIMITED_USERS, LIMITED_GROUPS = (Value(YamlTable.texts, build=_texts) for _ in range(3))
+WEIGHTS = Value(_read_weights)
+WEIGHT = Value(_read_weight)
+RANGE = Value(_read_range)
+PRIORITIES = Value(_read_priorities)
 
 
 def built(draft: Any) -> Any:
@@ -298,34 +185,34 @@ def mapping(
     build: Callable[[Any], Any] | None = None,
 ) -> Value:
     """Return the kind of a mapping that a section describes."""
-    return Value("mapping", read=read, build=build, section=section)
+    return Value(read, build=build, section=section)
 
 
 def rows(section: str, build: Callable[[Any], Any] | None = all_built) -> Value:
     """Return the kind of a list of mappings that a section describes."""
-    return Value("list", section=section, many=True, build=build)
+    return Value(section=section, many=True, build=build)
 
 
 def plugin(kind: PluginKind) -> Value:
     """Return the kind of a value that names a plugin."""
-    return Value("text", read=YamlTable.text, plugins=kind)
+    return Value(YamlTable.text, plugins=kind)
 
 
 def plugin_ref(kind: PluginKind) -> Value:
-    """Return the kind of a plugin, a name or a mapping with a name; a reference spells its name."""
-    return Value("text or mapping", plugins=kind, options=True, spell=attrgetter("name"))
+    """Return the kind of a plugin, a name or a mapping with a name."""
+    return Value(plugins=kind, options=True)
 
 
 def plugins(kind: PluginKind) -> Value:
     """Return the kind of a list of plugins, each a name or a mapping with a name."""
-    return Value("list", plugins=kind, many=True)
+    return Value(plugins=kind, many=True)
 
 
 # -- kinds of values of properties, which are texts ---------------------------------------------------
 
 
 def choice(meanings: Mapping[str, object], empty: object = attrs.NOTHING) -> Value:
-    """Return the kind of a word in any case; editors suggest the words as written here.
+    """Return the kind of a word in any case.
 
     An empty text means `empty`, if that is given.
     """
@@ -338,28 +225,13 @@ def choice(meanings: Mapping[str, object], empty: object = attrs.NOTHING) -> Val
         except KeyError:
             raise ValueError(f"expected {' or '.join(meanings)}, got {text!r}") from None
 
-    words = {meaning: word for word, meaning in meanings.items()}
-    return Value(
-        ", ".join(f"`{word}`" for word in meanings),
-        any_of({"enum": list(meanings)}, pattern("|".join(map(in_any_case, meanings)))),
-        parse=parse,
-        spell=words.__getitem__,
-    )
+    return Value(parse=parse, choices=meanings)
 
 
 SWITCH = choice({"enabled": True, "disabled": False})
 FENCE = choice({"default": False, "fence": True}, empty=False)
 PREEMPTION = choice({"default": "default", "fence": "fence", "disabled": "disabled"}, empty="default")
 ACTIVITY = choice({"active": False, "stopped": True})
-INTEGER_TEXT = Value(
-    "whole number of 32 bits",
-    any_of(_whole(*_INT32), pattern("[+-]?[0-9]+")),
-    parse=_parse_whole(*_INT32),
-)
-COUNT_TEXT = Value("count", any_of(COUNT.schema, pattern("[0-9]+")), parse=_parse_whole(0, UINT64_MAX))
-DELAY_TEXT = Value(
-    f"{DURATION.words} above 0",
-    pattern(_DURATION.replace("0|", "", 1)),
-    parse=_parse_delay,
-    spell=spell_duration,
-)
+INTEGER_TEXT = Value(parse=_parse_whole(*INT32))
+COUNT_TEXT = Value(parse=_parse_whole(0, UINT64_MAX))
+DELAY_TEXT = Value(parse=_parse_delay)

@@ -6,7 +6,7 @@ reported, in the order of the cycle. Explanations are computed on demand and cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from yunikorn.explain.request_position import placed_position, request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
 from yunikorn.model.attempt_log import FailedAttempts
-from yunikorn.model.gang import GangClass
+from yunikorn.model.gang import GangClass, GangGrowth
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
@@ -58,6 +58,7 @@ CHECKS = (
     "permit",
 )
 """Checks that may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
+AWAITS_VICTIMS = "waits for the release of its preemption victims"
 
 
 @attrs.frozen
@@ -184,7 +185,7 @@ def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
 
 def _order_reason(at: PartitionScheduler) -> Reason:
     """Return the reason why a request that no check stops still waits for its turn."""
-    for gang in at.partition.gangs.formation.overdue.values():
+    for gang in at.partition.gangs.formation.overdue:
         if gang.overdue:
             summary = "an overdue gang has precedence"
             blockers = (Blocker("application", gang.app.id),)
@@ -221,7 +222,7 @@ def likeness_of(at: PartitionScheduler, ask: Ask) -> Hashable:
     """Return a key that is equal for requests with the same answers to all checks."""
     app = ask.app
     if ask.gang_blocked:
-        return (app.id, "" if ask.whole_gang is not None else ask.task_group)
+        return (app.id, ask.whole_gang or ask.task_group)
     is_shared = at.policies.predicates.are_shared and ask.failed_starts is None
     alone = 0 if is_shared else ask.arrival
     return (ask.pending_class.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
@@ -286,12 +287,14 @@ def _of_request(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Re
         yield from _of_failed_starts(at, ask.failed_starts)
     if ask.unpermitted:
         yield Reason("permit", "refused by a permit policy; tried again after a change", ask.unpermitted)
+    yield from _with_preemption(at, ask, [*_of_quotas(at, ask), *_of_nodes(at, ask, scan)])
+
+
+def _with_preemption(at: PartitionScheduler, ask: Ask, reasons: Sequence[Reason]) -> Iterator[Reason]:
+    """Yield the reasons why a request has no room, and the state of preemption for it."""
     yield from _of_preemption(ask)
-    stopped = False
-    for reason in chain(_of_quotas(at, ask), _of_nodes(at, ask, scan)):
-        stopped = True
-        yield reason
-    if stopped and not ask.making_way:
+    yield from reasons
+    if reasons and not ask.making_way:
         yield from _of_next_attempt(at, ask)
 
 
@@ -316,8 +319,9 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
         at.partition.gangs.formation.choose_members(gang)
     yield from _of_unrequested(ask, gang)
     if gang is not None and gang.request is not None:
-        yield from _of_quotas(at, gang.request)
-        yield from _of_room(at, gang, gang.request, scan)
+        request = gang.request
+        reasons = [*_of_quotas(at, request), *_of_room(at, gang, request, scan)]
+        yield from _with_preemption(at, request, reasons)
 
 
 def _of_unrequested(ask: Ask, gang: AtomicGang | None) -> Iterator[Reason]:
@@ -328,11 +332,13 @@ def _of_unrequested(ask: Ask, gang: AtomicGang | None) -> Iterator[Reason]:
     elif gang.is_too_large:
         yield Reason("gang", "its gang has too many members", gang.too_large)
     elif gang.held:
-        summary = "waits for the permission to start the members of its gang"
+        summary = f"waits for the permission to start the members of its {gang.noun}"
         yield Reason("gang", summary, summary)
     elif gang.request is None:
-        summary = "its gang is incomplete"
-        yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
+        summary, detail = f"its {gang.noun} is incomplete", f"must request {in_words(gang.total)} in total"
+        if isinstance(gang, GangGrowth):
+            detail = f"of a step are {gang.step}, and {gang.waiting} have been requested"
+        yield Reason("gang", summary, f"{summary}: its members {detail}")
 
 
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeScan) -> Iterator[Reason]:
@@ -347,24 +353,31 @@ def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeS
             f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
         )
         if gang.app.topology is not None and isinstance(ask_class, GangClass) and ask_class.why:
-            pieces = ask_class.why
+            others = at.planner.others(gang, gang.app.topology)
+            pieces = f"{ask_class.why}; {others}" if others else ask_class.why
             if gang.relaxes_at is not None:
                 left = max(0, gang.relaxes_at - at.partition.clock.now())
                 pieces += f"; a wider level is tried in {describe_duration(left)}"
-        summary = "no room for its whole gang at once"
+        kept = at.cycle.atomic.domains.of(gang)
+        if kept is not None:
+            pieces = f"{kept.text(at.partition.clock.now())}; {pieces}"
+        summary = f"no room for its whole {gang.noun} at once"
         yield Reason("gang", summary, f"{summary} (requested {in_words(request.resource)}; {pieces})")
 
 
 def _of_preemption(ask: Ask) -> Iterator[Reason]:
     going = ask.making_way
     if going:
-        summary = "waits for the release of its preemption victims"
-        yield Reason("preemption", summary, f"{summary}: {len(going)} allocations, {in_words(sum_of(going))}")
+        detail = f"{AWAITS_VICTIMS}: {len(going)} allocations, {in_words(sum_of(going))}"
+        yield Reason("preemption", AWAITS_VICTIMS, detail)
 
 
 def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     """Yield the state of preemption for a request that found no room."""
-    tried = at.preemption.next_attempt_at(ask)
+    tried, refusal = at.preemption.next_attempt_at(ask), at.preemption.refusal(ask)
+    if refusal:
+        summary, tried = "its gang may not preempt", None
+        yield Reason("preemption", summary, f"{summary}: {refusal}")
     if tried is None:
         return
     left = tried - at.partition.clock.now()
@@ -389,6 +402,8 @@ def _protections(at: PartitionScheduler, ask: Ask) -> str:
 def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     pairs = ask.ask_class.pairs
     requested = in_words(ask.resource)
+    if isinstance(ask.gang, GangGrowth):
+        requested += f" for a step of {ask.gang.size}"
     for obstacle in obstacles(ask):
         check, bound = "quota", bound_of(obstacle)
         too_large = any(amount > bound[name] for name, amount in pairs if name in bound)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from yunikorn.resources import Tally
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
+    Home = tuple[dict[Node, None], str]
+    """Nodes of the domain that a request must be placed in, and its name."""
+
 
 @attrs.define
 class NodeFit:
@@ -64,8 +67,16 @@ class NodeFit:
         return (never, things, self.drained + 2 * self.reserved, share)
 
 
-def evaluate(ask: Ask, node: Node) -> NodeFit:
-    """Evaluate the fit of `ask` on `node`, without predicates."""
+def home_of(ask: Ask) -> Home | None:
+    """Return the domain of the topology that a request must be placed in, found once for all nodes."""
+    home = ask.ask_class.home
+    if home is None:
+        return None
+    return dict.fromkeys(node for node in home.nodes() if home.suits(node)), home.label
+
+
+def evaluate(ask: Ask, node: Node, home: Home | None) -> NodeFit:
+    """Evaluate the fit of `ask` on `node`, without predicates; `home` is that of the request."""
     required = bool(ask.ask_class.required)
     lacking: Tally = {}
     missing: Tally = {}
@@ -76,9 +87,9 @@ def evaluate(ask: Ask, node: Node) -> NodeFit:
         if empty < amount:
             missing[name] = amount - empty
     others = bool(node.reservations) and ask not in node.reservations
-    drained, reserved = not node.schedulable and not required, others and not required
-    home = ask.ask_class.home
-    outside = "" if home is None or home.has(node) else home.label
+    own = home is not None and node in home[0] and node.is_open_to(ask.app)
+    drained, reserved = not node.schedulable and not required, others and not required and not own
+    outside = "" if home is None or node in home[0] else home[1]
     return NodeFit(node, drained, reserved, lacking, missing, outside)
 
 
@@ -158,10 +169,10 @@ class FitSummary:
 
 def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
     """Summarise the fit of `ask` on `nodes`; None if one of them accepts the request."""
-    found = FitSummary()
-    with predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node).has_room)):
+    found, home = FitSummary(), home_of(ask)
+    with predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node, home).has_room)):
         for node in nodes:
-            fit = evaluate(ask, node)
+            fit = evaluate(ask, node, home)
             if fit.has_room:
                 fit.refusal = predicates.evaluate(ask, node)
                 if fit.refusal is None:
@@ -173,9 +184,10 @@ def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain)
 def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> NodeFit | None:
     """Return the fit on the closest node, of equals the first in `nodes`; None without nodes."""
     best: NodeFit | None = None
+    home = home_of(ask)
     with predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
-            fit = evaluate(ask, node)
+            fit = evaluate(ask, node, home)
             fit.refusal = predicates.evaluate(ask, node)
             if best is None or fit.distance < best.distance:
                 best = fit
@@ -187,20 +199,20 @@ def count_fitting(members: Members, nodes: Iterable[Node], predicates: Predicate
     rooms = [(node, dict(node.available)) for node in nodes]
     placed = 0
     for ask, count in members:
-        left = count
+        left, home = count, home_of(ask)
         with predicates.expecting(ask, lambda: iter([node for node, _ in rooms])):
             for node, room in rooms:
-                if left and is_open(ask, node, predicates):
+                if left and is_open(ask, node, predicates, home):
                     left -= take_replicas(room, ask, left)
         placed += count - left
     return placed
 
 
-def is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
+def is_open(ask: Ask, node: Node, predicates: PredicateChain, home: Home | None) -> bool:
     """Return True if a node has room for a request, and no predicate refuses."""
     if ask.ask_class.required not in ("", node.id):
         return False
-    fit = evaluate(ask, node)
+    fit = evaluate(ask, node, home)
     return fit.has_room and predicates.evaluate(ask, node) is None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, describe_error, safe_text
 from yunikorn.explain.node_fit import SCAN, NodeFit, NodeScan
+from yunikorn.model.gang import GangGrowth
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import Tally, grow
@@ -49,7 +50,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> 
 
 def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
     """Yield the fixes for a request that only the back-pressure of overdue gangs blocks."""
-    overdue = [gang for gang in at.partition.gangs.formation.overdue.values() if gang.overdue]
+    overdue = [gang for gang in at.partition.gangs.formation.overdue if gang.overdue]
     for gang in overdue[:GANGS_SHOWN]:
         yield f"the gang of {gang.app.label} must be allocated or removed"
     if len(overdue) > GANGS_SHOWN:
@@ -97,6 +98,9 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[str]:
         yield f"a placeholder of task group {ask.task_group} must be allocated, to be replaced"
     elif gang.is_too_large:
         yield f"reduce the number of gang members (now {gang.size}): request fewer, larger members"
+    elif gang.request is None and isinstance(gang, GangGrowth):
+        more = number_of(gang.step - gang.waiting, "further request")
+        yield f"submit {more} of task group {gang.task_group}"
     elif gang.request is None:
         yield f"submit further requests of the gang, for {in_words(_missing_of(gang))} in total"
     else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +18,21 @@ from yunikorn.errors import OptionError, PluginError
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.offers import Offer, has_options
 from yunikorn.framework.options import UNKNOWN_KEY, faults
-from yunikorn.framework.plugin_code import same_folder
 from yunikorn.text import listed, suggest
+
+
+@contextmanager
+def same_folder() -> Iterator[None]:
+    """Return to the working directory, on which the meaning of relative names depends."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:
+        folder = ""
+    try:
+        yield
+    finally:
+        if folder:
+            os.chdir(folder)
 
 
 def create(

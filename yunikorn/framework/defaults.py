@@ -38,8 +38,10 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_service.grpc_door": ("door",),
     "yunikorn_rest.rest_door": ("door",),
     "yunikorn_service.recording_door": ("door",),
+    "yunikorn_history.history_door": ("door",),
     "yunikorn_kubernetes.predicates.taints": ("predicate",),
     "yunikorn_kubernetes.predicates.node_name": ("predicate",),
+    "yunikorn_kubernetes.devices.dynamic_resources": ("predicate",),
     "yunikorn_kubernetes.predicates.node_affinity": ("predicate",),
     "yunikorn_kubernetes.predicates.node_ports": ("predicate",),
     "yunikorn_kubernetes.predicates.volume_restrictions": ("predicate",),
@@ -49,10 +51,14 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_kubernetes.predicates.topology_spread": ("predicate",),
     "yunikorn_kubernetes.predicates.pod_affinity": ("predicate",),
     "yunikorn_kubernetes.preferences.pod_preferences": ("node-sort",),
+    "yunikorn_kubernetes.workloads.job_readers": ("workload-reader",),
+    "yunikorn_kubernetes.workloads.serving_readers": ("workload-reader",),
+    "yunikorn_kubernetes.workloads.training_readers": ("workload-reader",),
 }
 """Modules of the default plugins in their order, each with the kinds of its plugins."""
 SOURCE_ROOTS = {
     "yunikorn_commands": "plugins",
+    "yunikorn_history": "plugins",
     "yunikorn_kubernetes": "plugins",
     "yunikorn_lab": "plugins",
     "yunikorn_plugins": "plugins",

@@ -32,9 +32,8 @@ def _specification(kind: PluginKind) -> Callable[[], list[type[Plugin]]]:
 
     hook.__name__ = kind.hook
     hook.__doc__ = (
-        f"{kind.base.__doc__}\n\nThe core calls `{kind.method}({', '.join(kind.arguments)})`."
-        " `docs/plugins.md` leads to the page of the kind.\n\n"
-        f":returns: the classes, each a subclass of `{kind.base.__name__}`."
+        f"Return the classes of a {kind.title}, each with `{kind.method}({', '.join(kind.arguments)})`."
+        " `docs/plugins.md` leads to the page of the kind."
     )
     return _hookspec(hook)
 

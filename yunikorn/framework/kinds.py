@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import attrs
 
 from yunikorn import api
-from yunikorn.framework.default_commands import DEFAULT_COMMANDS
+from yunikorn.framework.defaults import import_default
 
 
 @attrs.frozen
@@ -26,6 +27,12 @@ WORD = NameForm(re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"), "lower-case letter
 """Syntax of words of the command line."""
 
 
+def _imported(place: str) -> Any:
+    """Return what a dotted name stands for in a module of a default package."""
+    module, _, name = place.rpartition(".")
+    return getattr(import_default(module), name)
+
+
 @attrs.frozen
 class PluginKind:
     """Kind of plugin."""
@@ -35,7 +42,8 @@ class PluginKind:
     title: str
     """Name of one plugin of this kind in messages."""
     hook: str
-    base: type[api.Plugin]
+    _base: type[api.Plugin] | str
+    """Base class; its dotted name for a kind of a default package, which is imported when it is needed."""
     method: str
     """Method that a class of this kind must have."""
     arguments: tuple[str, ...]
@@ -46,13 +54,25 @@ class PluginKind:
     """True if options are queue properties, which are texts."""
     refusing: tuple[str, ...] = ()
     """Methods that refuse by any answer but None, for statistics."""
-    core_names: tuple[str, ...] = ()
-    """Names with a meaning of their own in the configuration; no plugin may have one of them."""
+    _core_names: tuple[str, ...] | str = ()
+    """Names with a meaning of their own; the dotted name of a collection of them, which is then imported."""
     ignore_case: bool = False
     """True if names are compared without regard to case; see `docs/decisions/archive/0005`."""
     name_form: NameForm = ANY_NAME
     coroutines: tuple[str, ...] = ()
     """Methods that are `async`; all others must not be."""
+
+    @property
+    def base(self) -> type[api.Plugin]:
+        """Base class of the plugins of this kind."""
+        found: type[api.Plugin] = _imported(self._base) if isinstance(self._base, str) else self._base
+        return found
+
+    @property
+    def core_names(self) -> tuple[str, ...]:
+        """Names with a meaning of their own in the configuration; no plugin may have one of them."""
+        names = self._core_names
+        return tuple(_imported(names)) if isinstance(names, str) else names
 
     def normal(self, name: str) -> str:
         """Return `name` in the form in which names of this kind are compared."""
@@ -226,7 +246,7 @@ COMMAND = PluginKind(
     base=api.Command,
     method="command",
     arguments=(),
-    core_names=tuple(DEFAULT_COMMANDS),
+    core_names="yunikorn_commands.default_commands.DEFAULT_COMMANDS",
     name_form=WORD,
 )
 DOOR = PluginKind(
@@ -240,8 +260,17 @@ DOOR = PluginKind(
     name_form=WORD,
     coroutines=("start", "stop", "reload"),
 )
-ALL_KINDS = (*KINDS, COMMAND, DOOR)
-"""Kinds of policies, and of what a package adds around the core."""
+WORKLOAD_READER = PluginKind(
+    id="workload-reader",
+    title="workload reader",
+    hook="yunikorn_workload_readers",
+    base="yunikorn_kubernetes.workloads.workload_reader.WorkloadReader",
+    method="gang",
+    arguments=("owner", "pod"),
+    core_names=("all", "none", "PodGroup"),
+)
+ALL_KINDS = (*KINDS, COMMAND, DOOR, WORKLOAD_READER)
+"""Kinds of policies, and of what a package adds around the core. The last are kinds of default packages."""
 ASKED_AGAIN = (
     APP_SORT,
     QUEUE_SORT,

@@ -207,6 +207,7 @@ _NEEDS = (
 _NEEDS_OF_PREDICATES = (
     *_NEEDS,
     ("domain", "ask_class", "an answer is remembered per class of requests and domain"),
+    ("commit", "placed", "what one allocation gets, the next one would get as well"),
     ("classes_version", "ask_class", "there are no classes that could change"),
     ("domain_in", "ask_class", "an answer is remembered per class of requests and domain"),
 )

@@ -9,6 +9,7 @@ suppressed is counted (`docs/decisions/archive/0082`).
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,10 +20,11 @@ import attrs
 from yunikorn.api import Context
 from yunikorn.containment import (
     LONGEST_NAME,
+    WrongAnswer,
     contained,
     cut,
     describe_error,
-    number_or_none,
+    number_of,
     safe_repr,
     safe_text,
 )
@@ -168,17 +170,17 @@ def read_version(owner: object, origin: str, failures: PluginFailures) -> int:
     """Return the `classes_version` of a plugin; 0 if it is invalid."""
     try:
         version = getattr(owner, "classes_version", 0)
-        if type(version) is int:
-            return version
-        cause: BaseException | str = f"{safe_repr(version)} is not a whole number"
+        if type(version) is not int:
+            raise WrongAnswer(f"{safe_repr(version)} is not a whole number")
+        return version
     except contained() as error:
-        cause = error
-    failures.report(origin, "reading its classes_version", cause)
-    return 0
+        failures.report(origin, "reading its classes_version", error)
+        return 0
 
 
 LONGEST_SECONDS = 1e9
 """Upper bound of timing options of policies (about 30 years); larger numbers are rejected."""
+BELOW_LONGEST = math.nextafter(LONGEST_SECONDS, 0)
 SHORTEST = {"refresh_every": 0.1}
 """Lower bounds of timing options in seconds: a smaller number is reported, and the bound applies."""
 
@@ -193,24 +195,16 @@ def read_seconds(policy: object, option: str, origin: str, failures: PluginFailu
         said = getattr(policy, option, None)
         if said is None:
             return None
-        number = number_or_none(said)
-        if number is not None and 0 <= number < LONGEST_SECONDS:
-            shortest = SHORTEST.get(option, 0.0)
-            if not 0 < number < shortest:
-                return number or None
-            failures.report(
-                origin,
-                f"reading its {option}",
-                f"{safe_repr(said)} seconds is too short; {shortest:g} seconds applies instead",
-            )
-            return shortest
-        cause: BaseException | str = (
-            f"{safe_repr(said)} is neither None nor a number of seconds from 0 to below 1e9"
-        )
+        fault = "is neither None nor a number of seconds from 0 to below 1e9"
+        number, shortest = number_of(said, fault, 0, BELOW_LONGEST), SHORTEST.get(option, 0.0)
+        if not 0 < number < shortest:
+            return number or None
     except contained() as error:
-        cause = error
-    failures.report(origin, f"reading its {option}", cause)
-    return None
+        failures.report(origin, f"reading its {option}", error)
+        return None
+    fault = f"{safe_repr(said)} seconds is too short; {shortest:g} seconds applies instead"
+    failures.report(origin, f"reading its {option}", fault)
+    return shortest
 
 
 MOST_KINDS = 20

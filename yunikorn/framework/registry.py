@@ -12,7 +12,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
@@ -37,7 +36,7 @@ from yunikorn.framework.offers import (
     type_name,
 )
 from yunikorn.framework.options import has_text_form, make_converter
-from yunikorn.framework.plugin_code import NO_CODE, CodePermission, LoadedPlugin
+from yunikorn.framework.plugin_code import NO_CODE, CodeSource, LoadedPlugin
 from yunikorn.text import listed, suggest
 
 DISTRIBUTION = "yunikorn"
@@ -72,7 +71,7 @@ class Registry:
         self._disabled: frozenset[str] = frozenset()
         self._overriding: Mapping[tuple[str, str], Offer] = {}
         """Offers that a configuration uses instead of others of the same name, by kind and name."""
-        self.code = NO_CODE
+        self.code: CodeSource = NO_CODE
         """Plugins that a configuration may load; see `permitting`."""
         self.stopwatch: Callable[[], float] | None = None
         """Stopwatch for imports (s); None if they are not measured."""
@@ -293,11 +292,7 @@ class Registry:
         other._disabled = self._disabled | frozenset(names)
         return other
 
-    def trusting(self, folder: Path) -> Registry:
-        """Return a copy for configurations of the operator in this folder, which may load plugins."""
-        return self.permitting(CodePermission.of_operator(folder))
-
-    def permitting(self, code: CodePermission) -> Registry:
+    def permitting(self, code: CodeSource) -> Registry:
         """Return a copy for configurations that may load these plugins."""
         other = self.without(())
         other.code = code

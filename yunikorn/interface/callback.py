@@ -42,10 +42,10 @@ from yunikorn.errors import (
     UnknownPlugin,
     UsageError,
 )
+from yunikorn.framework.defaults import import_default
 from yunikorn.framework.kinds import EVENT_SINK, PREDICATE, PluginKind
 from yunikorn.framework.offers import Offer, describe_origin
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.event_records import EventRecords
 from yunikorn.interface.messages import (
     EventRecord,
     NodePredicatesArgs,
@@ -178,6 +178,10 @@ class CallbackAdapter:
         """True if the callback receives changes of the allocations in its cache."""
         self.wants_states = "update_container_scheduling_state" in self.methods
         """True if the callback receives scheduling states of asks."""
+        self.records: Any = None
+        """Module that makes events and cache changes for the callback; None if it takes neither."""
+        if self.keeps_cache or "send_events" in self.methods:
+            self.records = import_default("yunikorn_service.event_records")
         self.predicates_in_force = predicates_in_force(rm_id, callback)
         """Names of installed predicates that apply although a configuration does not name them."""
         self._failures = failures
@@ -306,7 +310,8 @@ class RMFacade:
         declared = frozenset(preemption_modes) | {PreemptionMode.END}
         self.preemption_modes = tuple(mode.name.lower() for mode in PreemptionMode if mode in declared)
         """Modes of preemption that the RM has declared, and `end`, which needs no declaration."""
-        self._records = EventRecords(queue_of)
+        self._queue_of = queue_of
+        self._records: Any = None
 
     @property
     def answers_at_once(self) -> bool:
@@ -335,8 +340,10 @@ class RMFacade:
 
     def send_events(self, batch: Sequence[Event]) -> None:
         """Send events as records; raise `CallbackError`."""
-        if "send_events" in self.callback_adapter.methods and (records := self._records.of(batch)):
-            self.callback_adapter.send_events(records)
+        if "send_events" in self.callback_adapter.methods:
+            self._records = self._records or self.callback_adapter.records.EventRecords(self._queue_of)
+            if records := self._records.of(batch):
+                self.callback_adapter.send_events(records)
 
 
 RM = "rm"

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT
-from yunikorn.errors import ConfigError
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback, plugin_name
 from yunikorn.interface.configurations import log_refusal
@@ -33,6 +33,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.saved_configuration import change_configuration
+from yunikorn.model.owner_usage import OwnerUsage, UsageCredit
 
 if TYPE_CHECKING:
     from yunikorn.interface.session import Session
@@ -236,19 +237,17 @@ class ReloadConfiguration(SessionCommand[bool]):
     text: str | bytes | None = None
     """Configuration; None to read it from its source again."""
     # A recording does not have it: who replays it says what may be loaded.
-    code: CodePermission | None = attrs.field(default=None, eq=False)
+    code: CodeSource | None = attrs.field(default=None, eq=False)
     """Plugins that the text may load; None for those that configurations of the RM may load."""
 
     def _unneeded(self, session: Session, sessions: Sessions) -> bool | None:
-        if self.text is None and not session.config_source.is_readable(sessions.configurations):
-            return False
-        return None
+        return False if self.text is None and session.config_source.owner is None else None
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         from_source = self.text is None
         source = session.config_source
-        new = source.again(sessions.configurations) if self.text is None else self.text or DEFAULT_TEXT
-        code = source.code(sessions.configurations) if from_source else self.code
+        new = source.again() if self.text is None else self.text or DEFAULT_TEXT
+        code = source.code if from_source else self.code
         plan = sessions.take_prepared(self.rm_id, new, from_source=from_source)
         try:
             return session.reload_text(new, code=code, prepared=plan)
@@ -264,11 +263,29 @@ class UpdateConfiguration(SessionCommand[UpdateConfigurationResponse]):
     request: UpdateConfigurationRequest
 
     def _unneeded(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse | None:
-        reason = session.config_source.refusal(sessions.configurations)
+        reason = session.config_source.refusal
         return UpdateConfigurationResponse(False, session.config.text, reason) if reason else None
 
     def _change(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse:
         return change_configuration(session, self.request.configs, sessions.loaded)
+
+
+@attrs.frozen
+class CreditUsage(Command[None]):
+    """Usage before the start, for sort policies that read usage by owner."""
+
+    credits: tuple[UsageCredit, ...]
+    known: int
+    """Time until which all usage is known (ns)."""
+
+    def run(self, sessions: Sessions) -> None:
+        """Keep the usage for the sessions of its resource managers."""
+        if sessions.by_rm:
+            raise UsageError("usage before the start is credited before the first registration")
+        context = sessions.core_context
+        for one in self.credits:
+            usage = OwnerUsage.of((one.rm, one.partition), context.owner_usage, context.clock.now)
+            usage.credit(one, self.known)
 
 
 # -- deciding ------------------------------------------------------------------------------------------------

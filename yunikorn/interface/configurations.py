@@ -1,8 +1,8 @@
 """Configurations of resource managers: sources, loading ahead, plans of changes, and refusals in the log.
 
-The owner of the scheduler names a source for each policy group (`Configurations`): a text, or a reader that
-is called for every registration and reload. Resource managers with the same configuration register with the
-same `policyGroup` (`docs/decisions/archive/0035`).
+The owner of the scheduler may have a configuration for each policy group (`PolicyGroups`), which is read for
+every registration and reload. Resource managers with the same configuration register with the same
+`policyGroup` (`docs/decisions/archive/0035`).
 
 `LoadedAhead` has the configurations that other threads load before their use, so that a large one does not
 block the core. `ReloadPlan` has everything that a new configuration needs, before anything is changed.
@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.errors import ConfigError, UsageError, printable
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.errors import ConfigError, printable
+from yunikorn.framework.plugin_code import NO_CODE, CodeSource
 from yunikorn.framework.registry import Registry
-from yunikorn.text import listed, suggest
 
 if TYPE_CHECKING:
     from yunikorn.errors import Problem
@@ -88,7 +87,7 @@ class LoadedAhead:
         ahead = self._kept.pop(text, None)
         # A session with its own plugins may have more offers than the registry that `prepare` used, and a
         # configuration of the operator may load plugins.
-        if ahead is None or registry.code.base is not None or registry.has_own_plugins:
+        if ahead is None or registry.code is not NO_CODE or registry.has_own_plugins:
             return load_config(text, registry)
         if isinstance(ahead, ConfigError):
             raise ahead
@@ -97,71 +96,31 @@ class LoadedAhead:
 
 _log = logging.getLogger("yunikorn.config")
 
-Source = str | bytes | Callable[[], str | bytes]
-"""A text, or a function that reads one; a reader may raise `OSError` or `UsageError`."""
 
-DEFAULT_GROUPS = ("", "default", "queues")
-"""Names of the default group: no name at all, and the names that YuniKorn's shims send by default."""
+class PolicyGroups(Protocol):
+    """Configurations of the scheduler's owner by policy group, as in `yunikorn_service.policy_groups`."""
 
-
-class Configurations:
-    """Configurations of the scheduler's owner, by policy group."""
-
-    def __init__(
-        self,
-        sources: Mapping[str, Source],
-        *,
-        allow_rm_config: bool = False,
-        code: Mapping[str, CodePermission] | None = None,
-    ) -> None:
-        """Create from a source per policy group, with what the configurations of groups may load."""
-        self._sources = dict(sources)
-        self._code = dict(code or {})
-        self.allow_rm_config = allow_rm_config
+    @property
+    def allow_rm_config(self) -> bool:
         """True if a resource manager may bring its own configuration, which is ignored otherwise."""
+        ...
 
     @property
     def groups(self) -> tuple[str, ...]:
         """Groups with a configuration, in the given order."""
-        return tuple(self._sources)
+        ...
 
     def find(self, group: str) -> str:
-        """Return the group whose source serves `group`.
+        """Return the group that serves `group`; raise `UsageError` if there is none."""
+        ...
 
-        Any default group is served by the default group that has a source. An empty name is also served by
-        the only group, if there is just one. Raises `UsageError` with the known groups otherwise.
-        """
-        if group in self._sources:
-            return group
-        if group in DEFAULT_GROUPS:
-            known = [name for name in DEFAULT_GROUPS if name in self._sources]
-            if known:
-                return known[0]
-            if not group and len(self._sources) == 1:
-                return next(iter(self._sources))
-        names = [f"'{name}'" if name else "the default group (empty policy_group)" for name in self._sources]
-        what = (
-            f"no policy group is called '{printable(group)}'" if group else "there is no default policy group"
-        )
-        hint = suggest(group, [name for name in self._sources if name])
-        raise UsageError(
-            f"{what}{hint}; known: {listed(names)}. Register with one of these names as policy_group"
-        )
-
-    def code(self, group: str) -> CodePermission | None:
+    def code(self, group: str) -> CodeSource | None:
         """Return what a group's configuration may load; None if that is nothing."""
-        return self._code.get(self.find(group))
+        ...
 
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group; raise `UsageError` if there is none, or if reading fails."""
-        name = self.find(group)
-        source = self._sources[name]
-        if not callable(source):
-            return source
-        try:
-            return source()
-        except (OSError, UnicodeError) as error:
-            raise UsageError(f"the configuration of policy group '{name}' cannot be read: {error}") from error
+        ...
 
 
 @attrs.frozen
@@ -173,16 +132,15 @@ class ConfigSource:
     group: str | None = None
     """Policy group of the configuration; None for the RM's own configuration, or if there are no groups."""
 
+    owner: PolicyGroups | None = None
+    """Source of the configuration; None without a group."""
+
     @classmethod
-    def of(
-        cls, request: RegisterResourceManagerRequest, configurations: Configurations | None
-    ) -> ConfigSource:
+    def of(cls, request: RegisterResourceManagerRequest, owner: PolicyGroups | None) -> ConfigSource:
         """Return the configuration of a registration; raise `UsageError` if its policy group is unknown."""
-        if configurations is None:
+        if owner is None or (request.config and owner.allow_rm_config):
             return cls(request.config or DEFAULT_TEXT)
-        if request.config and configurations.allow_rm_config:
-            return cls(request.config)
-        group = configurations.find(request.policy_group)
+        group = owner.find(request.policy_group)
         if request.config:
             _log.warning(
                 "resource manager %s sent its own configuration, which is ignored in favour of that of"
@@ -190,30 +148,22 @@ class ConfigSource:
                 printable(request.rm_id),
                 group,
             )
-        return cls(configurations.read(group), group)
+        return cls(owner.read(group), group, owner)
 
-    def registry(self, registry: Registry, configurations: Configurations | None) -> Registry:
-        """Return the registry with which this configuration is read."""
-        code = self.code(configurations)
-        return registry if code is None else registry.permitting(code)
+    @property
+    def code(self) -> CodeSource | None:
+        """Plugins that the configuration may load; None if that is only up to the registry."""
+        return None if self.owner is None else self.owner.code(self.group or "")
 
-    def code(self, configurations: Configurations | None) -> CodePermission | None:
-        """Return what this configuration may load, or None if that is only up to the registry."""
-        return None if self.group is None or configurations is None else configurations.code(self.group)
-
-    def is_readable(self, configurations: Configurations | None) -> bool:
-        """Return True if the configuration has a source, from which `again` reads it."""
-        return self.group is not None and configurations is not None
-
-    def again(self, configurations: Configurations | None) -> str | bytes:
+    def again(self) -> str | bytes:
         """Read the configuration from its source again. Raises `UsageError` on failure."""
-        assert self.group is not None
-        assert configurations is not None
-        return configurations.read(self.group)
+        assert self.owner is not None
+        return self.owner.read(self.group or "")
 
-    def refusal(self, configurations: Configurations | None) -> str:
-        """Return the reason why the resource manager may not change its configuration, or an empty text."""
-        if self.group is None or configurations is None or configurations.allow_rm_config:
+    @property
+    def refusal(self) -> str:
+        """Reason why the resource manager may not change its configuration, or an empty text."""
+        if self.owner is None or self.owner.allow_rm_config:
             return ""
         return (
             f"the configuration of policy group '{self.group}' belongs to the scheduler: change it there,"

@@ -14,12 +14,13 @@ from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.model.ask import TERMINATING_TAG as TERMINATING_TAG
 from yunikorn.model.creation_times import CREATION_TAG as CREATION_TAG
 from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
+from yunikorn.model.gang import GANG_STEP_TAG as GANG_STEP_TAG
+from yunikorn.model.gang_topology import GANG_TOPOLOGY_TAG as GANG_TOPOLOGY_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_TAG
 from yunikorn.scheduling.placement import APPS_TAG as NAMESPACE_MAX_APPS_TAG
 from yunikorn.scheduling.placement import GUARANTEED_TAG as NAMESPACE_GUARANTEED_TAG
 from yunikorn.scheduling.placement import MAX_TAG as NAMESPACE_QUOTA_TAG
-from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG as GANG_TOPOLOGY_TAG
 from yunikorn.scheduling.user_groups import FORCE_TAG as FORCE_TAG
 
 # -- attributes of nodes -------------------------------------------------------------------------------
@@ -66,6 +67,7 @@ TAGS_OF_APPLICATIONS: Final = (
     CREATION_TAG_OF_APPLICATION,
     NODE_SORT_TAG,
     GANG_TOPOLOGY_TAG,
+    GANG_STEP_TAG,
 )
 """Tags of an application that the core interprets; placement rules may read any other."""
 

@@ -18,7 +18,7 @@ from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UsageError
 from yunikorn.explain.explanations import Explanation, Reason, explain, first_reasons
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.framework.wake_requests import WakeRequests
@@ -26,7 +26,7 @@ from yunikorn.interface import commands, operator_commands
 from yunikorn.interface.administration import application_named, partition_named
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.commands import Answer, Command
-from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.configurations import PolicyGroups
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -40,6 +40,7 @@ from yunikorn.interface.sinks import EventReceiver, SinkBuffers
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.core_meter import CoreMeter
+from yunikorn.model.owner_usage import UsageCredit
 from yunikorn.scheduling.admission.wake_ups import SPACING
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
@@ -53,7 +54,7 @@ class Scheduler:
         registry: Registry,
         clock: Clock,
         timeouts: Timeouts | None = None,
-        configurations: Configurations | None = None,
+        configurations: PolicyGroups | None = None,
         buffer_sinks: SinkBuffers | None = None,
         measurements: CoreMeter | None = None,
         event_receiver: EventReceiver | None = None,
@@ -285,7 +286,7 @@ class Scheduler:
     # -- configuration --------------------------------------------------------------------------------
 
     def reload_configuration(
-        self, rm_id: str, text: str | bytes | None = None, code: CodePermission | None = None
+        self, rm_id: str, text: str | bytes | None = None, code: CodeSource | None = None
     ) -> bool:
         """Replace the configuration of a resource manager by a text, or read it from its source again.
 
@@ -296,7 +297,7 @@ class Scheduler:
         """
         return self.apply(commands.ReloadConfiguration(rm_id, text, code))
 
-    def check_configuration(self, rm_id: str, text: str | bytes, code: CodePermission | None = None) -> None:
+    def check_configuration(self, rm_id: str, text: str | bytes, code: CodeSource | None = None) -> None:
         """Check that a resource manager could use this configuration now; change nothing.
 
         Raises `ConfigError` with all problems, including those that come from the current state, and
@@ -306,7 +307,7 @@ class Scheduler:
         registry = session.registry if code is None else session.registry.permitting(code)
         session.check(load_config(text or DEFAULT_TEXT, registry))
 
-    def prepare_reload(self, rm_id: str, text: str | bytes, code: CodePermission | None = None) -> None:
+    def prepare_reload(self, rm_id: str, text: str | bytes, code: CodeSource | None = None) -> None:
         """Prepare `reload_configuration` for a text that the RM's source will return.
 
         Checks as `check_configuration`, and opens the new plugins, so that nothing can prevent the reload:
@@ -349,6 +350,14 @@ class Scheduler:
         Raises `UsageError` if the resource manager is not registered.
         """
         return self._sessions.find(rm_id).config
+
+    def credit_usage(self, credits: tuple[UsageCredit, ...], known: int) -> None:
+        """Count usage before the start for sort policies with `usage_by`, as a history has kept it.
+
+        All usage until the time `known` (ns) is in `credits`; what still runs then counts from that time on.
+        Raises `UsageError` after the first registration.
+        """
+        self.apply(commands.CreditUsage(credits, known))
 
     # -- operators ------------------------------------------------------------------------------------
 

@@ -19,13 +19,12 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
+from yunikorn.framework.defaults import import_default
 from yunikorn.framework.event_wants import NOTHING_WANTED
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.plugin_code import CodeSource, NoNewCode
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import response_of
-from yunikorn.interface.event_records import cache_changes
-from yunikorn.interface.event_settings import event_settings_of
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
@@ -35,7 +34,6 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.rm_partitions import RMPartitions
-from yunikorn.interface.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import EventReceiver, SinkBuffers, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
@@ -45,6 +43,7 @@ from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.state_reporter import StateReporter
     from yunikorn.config.queues_yaml import PartitionConfig, SchedulerConfig
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
@@ -107,10 +106,8 @@ class Session:
         self.enabled = enabled
         """Plugins of the configuration in use."""
         whole = with_rm(config, enabled, self.callback_adapter)
-        self._event_settings = event_settings_of(self.label, self.introduction.extra_config)
         self._event_receiver = event_receiver
-        receiver = None if self._event_settings.tracking is False else event_receiver
-        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks, receiver)
+        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
         self._planned_sinks = self.sinks.plan(whole.sinks, enabled)
         """Event sinks that `open` puts into use."""
         try:
@@ -128,9 +125,15 @@ class Session:
         for partition in self.partitions:
             partition.open()
         self.sinks.use(self._planned_sinks)
-        if self._event_receiver is not None:
-            self._event_receiver.configure(self.rm_id, self._event_settings)
+        self._configure_receiver()
         self._listen()
+
+    def _configure_receiver(self) -> None:
+        """Send events to the receiver unless the settings of the resource manager keep them from it."""
+        receiver = self._event_receiver
+        if receiver is not None:
+            wants = receiver.configure(self.rm_id, self.introduction.extra_config)
+            self.sinks.receive(receiver if wants else None)
 
     @property
     def label(self) -> str:
@@ -156,7 +159,7 @@ class Session:
             raise
         made.partition.changes.events.source = self.rm_id, config.name
         if self.callback_adapter.wants_states:
-            made.report_states(SchedulingStateReporter(made))
+            made.report_states(_state_reporter(made))
         return made
 
     def _listen(self) -> None:
@@ -232,7 +235,10 @@ class Session:
             self.flush()
 
     def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
-        return cache_changes(one.outbox for one in self.partitions.changes())
+        changes: ReSyncSchedulerCacheArgs | None = self.callback_adapter.records.cache_changes(
+            one.outbox for one in self.partitions.changes()
+        )
+        return changes
 
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
         """Update the RM's cache before the response; calls of the RM from within are answered after that."""
@@ -345,7 +351,7 @@ class Session:
         for partition in self.partitions:
             wanted = self.callback_adapter.wants_states
             if wanted != (partition.state_reporter is not None):
-                partition.report_states(SchedulingStateReporter(partition) if wanted else None)
+                partition.report_states(_state_reporter(partition) if wanted else None)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
         """Add a plugin of the RM and use its offers; return False if it was left out and reported.
@@ -369,7 +375,7 @@ class Session:
         self.registry.unregister(name)
         try:
             # Without the code of a file that has changed since.
-            code = CodePermission(in_use=self.config.loaded)
+            code = NoNewCode(self.config.loaded)
             self.reload(load_config(self.config.text, self.registry.permitting(code)))
         except ConfigError as error:
             add_plugin(plugin, name, self.rm_id, self.registry, self.failures)
@@ -411,6 +417,7 @@ class Session:
         for one in gone.values():
             self._send_events(one.partition.changes.events)
         self.sinks.use(reload_plan.sinks)
+        self._configure_receiver()
         self._listen()
         left = {name: one.partition.changes for name, one in gone.items()}
         response = response_of([(name, one) for name, one in left.items() if not one.outbox.is_empty])
@@ -439,7 +446,7 @@ class Session:
         return ReloadPlan(config, plan, made, sinks, enabled, self._reloads)
 
     def reload_text(
-        self, text: str | bytes, *, code: CodePermission | None = None, prepared: ReloadPlan | None = None
+        self, text: str | bytes, *, code: CodeSource | None = None, prepared: ReloadPlan | None = None
     ) -> bool:
         """Use this configuration; return False if it is in use already. Raises like `reload`.
 
@@ -458,16 +465,12 @@ class Session:
         return True
 
     def change_settings(self, extra_config: Mapping[str, str]) -> None:
-        """Use other settings than those of the registration; problems are logged."""
+        """Use other settings than those of the registration."""
         if extra_config == self.introduction.extra_config:
             return
         self.introduction = attrs.evolve(self.introduction, extra_config=dict(extra_config))
-        self._event_settings = event_settings_of(self.label, extra_config)
-        receiver = self._event_receiver
-        if receiver is not None:
-            receiver.configure(self.rm_id, self._event_settings)
-            self.sinks.receive(None if self._event_settings.tracking is False else receiver)
-            self._listen()
+        self._configure_receiver()
+        self._listen()
 
     def differs(self, config: SchedulerConfig) -> bool:
         """Return True if a configuration is not the one in use."""
@@ -508,6 +511,13 @@ class Session:
             changes.events.drain()
         self.partitions.by_name = {}
         self.sinks.close()
+
+
+def _state_reporter(at: PartitionScheduler) -> StateReporter:
+    made: StateReporter = import_default(
+        "yunikorn_service.scheduling_state_reporter"
+    ).SchedulingStateReporter(at)
+    return made
 
 
 def make_session(

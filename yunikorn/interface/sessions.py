@@ -22,8 +22,8 @@ from yunikorn.interface.callback import Callback, registry_for
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configurations import (
     ConfigSource,
-    Configurations,
     LoadedAhead,
+    PolicyGroups,
     ReloadPlan,
     refused_registration_logged,
 )
@@ -150,7 +150,7 @@ class Sessions:
         self,
         registry: Registry,
         core_context: CoreContext,
-        configurations: Configurations | None,
+        configurations: PolicyGroups | None,
         buffer_sinks: SinkBuffers | None,
         event_receiver: EventReceiver | None,
     ) -> None:
@@ -200,9 +200,9 @@ class Sessions:
         config_source = ConfigSource.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
         with refused_registration_logged(request.rm_id, secret=config_source.group is None):
-            config = self.loaded.load(
-                config_source.text, config_source.registry(registry, self.configurations)
-            )
+            code = config_source.code
+            own = registry if code is None else registry.permitting(code)
+            config = self.loaded.load(config_source.text, own)
             self._registering = True
             try:
                 session = make_session(

@@ -12,10 +12,9 @@ from yunikorn.framework.event_wants import NOTHING_WANTED, Wanted, read_wants, u
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.interface.callback import RM
-from yunikorn.interface.event_settings import EventSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PluginRef
@@ -62,8 +61,11 @@ class EventReceiver(Protocol):
         """Receive events, oldest first, in the core's thread; must return soon, and must not raise."""
         ...
 
-    def configure(self, rm_id: str, settings: EventSettings | None) -> None:
-        """Apply the settings of a resource manager, or forget them at the end of its session (None)."""
+    def configure(self, rm_id: str, settings: Mapping[str, str] | None) -> bool:
+        """Apply the settings of a resource manager, or forget them at the end of its session (None).
+
+        Returns False if the resource manager keeps its events from the receiver.
+        """
         ...
 
 
@@ -76,9 +78,10 @@ class Sinks:
         failures: PluginFailures,
         rm: ResourceManager | None = None,
         buffers: SinkBuffers | None = None,
-        receiver: EventReceiver | None = None,
     ) -> None:
-        self._buffers, self._receiver = buffers, receiver
+        """Create without sinks and receiver, which `use` and `receive` add."""
+        self._buffers = buffers
+        self._receiver: EventReceiver | None = None
         self._failures = failures
         self._wanted: dict[PluginInstance, Wanted] = {}
         """Events that each sink wants; read on first use."""
@@ -140,7 +143,7 @@ class Sinks:
         """Send each sink the events that it wants; a sink that raises is switched off and reported."""
         if self._receiver is not None:
             self._receiver.append(batch.selected(self._receiver.wanted))
-        for one in self._instances:
+        for one in () if batch.is_silent else self._instances:
             if _is_open(one):
                 selected = batch.selected(self._wanted_by(one))
                 if selected is batch or selected:

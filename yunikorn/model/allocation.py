@@ -227,6 +227,8 @@ class Allocation(WithSpec):
         # Without extras, the order in the node is that in the application (see `kept_candidates`).
         self.ensure_extras()
         self.resource = resource
+        if self.app.core is not None:
+            self.app.core.forget()
 
     def end(self, event: AllocationEvent) -> None:
         """Apply the event `stop`, `preempt` or `timeout`; raise `StateError` if the allocation has ended."""
@@ -354,3 +356,7 @@ class PlacementHold:
     def message(self) -> str:
         """Message that names the policy and its reason."""
         return f"held by permit policy {self.policy}: {self.why}"
+
+
+Unit = tuple[Allocation, ...]
+"""Allocations that end together: one, a step of a gang, or a whole gang."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.api import PastService
+from yunikorn.api.views import NO_USAGE
 from yunikorn.clock import SECOND
 from yunikorn.index.sorted_members import QueueMember
 from yunikorn.model.app_requests import Requests
@@ -29,11 +30,12 @@ from yunikorn.states import (
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from yunikorn.api import UsageView
     from yunikorn.clock import Timer
     from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.gang import AtomicGang, Gang
+    from yunikorn.model.gang import AtomicGang, Gang, GangCore
     from yunikorn.model.gang_topology import GangTopology
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_history import UsageHistory
@@ -158,6 +160,7 @@ class Application(QueueMember):
         "booked",
         "by_key",
         "chain",
+        "core",
         "counted",
         "counted_by_limits",
         "execution_timeout",
@@ -225,16 +228,14 @@ class Application(QueueMember):
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
         """Allocations by the key of their ask; None until the first look-up by key (see `of_key`)."""
-        self.state = NEW
-        self.waiting_since = submitted
+        self.state, self.waiting_since = NEW, submitted
         self.misses = 0
         """Number of consecutive requests that fit no node, if its queue has a back-off."""
-        self.id, self.submitted = app_id, submitted
+        self.id, self.submitted, self.arrival = app_id, submitted, arrival
         # Attributes used only when the application is added, changed or removed.
         self.user, self.queue_name = user, queue_name
         self.groups: tuple[str, ...] = tuple(groups)
         self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
-        self.arrival = arrival
         self.state_log: list[StateLogEntry] = []
         self.reason, self.finished = "", 0
         self.forced = False
@@ -249,6 +250,8 @@ class Application(QueueMember):
         self.gang_style = SOFT
         """Gang scheduling style, also of placeholders that arrive later."""
         self.atomic: AtomicGang | None = None
+        self.core: GangCore | None = None
+        """Members that end together; None if each allocation may be preempted by itself."""
         self.topology: GangTopology | None = None
         """Requirements of the tasks on the topology; None without any."""
         self.counted = False
@@ -384,6 +387,11 @@ class Application(QueueMember):
         return self.lifetime
 
     @property
+    def usage(self) -> UsageView:
+        """Usage by owner that the policy of the queue reads."""
+        return NO_USAGE if self._queue is None else self._queue.order.usage
+
+    @property
     def past(self) -> PastService:
         """Service that the application has received, and its ended tasks."""
         if self._queue is None:
@@ -476,6 +484,14 @@ class Application(QueueMember):
     def whole_gang(self) -> AtomicGang | None:
         """Members or placeholders that are placed as a whole; None without any."""
         return self.atomic if self.gang is None else self.gang.together
+
+    def alone(self, task_group: str) -> str:
+        """Return the level of which a task has its domain alone; empty for none.
+
+        A task beside a gang, such as a driver, has none.
+        """
+        is_member = bool(task_group) or self.whole_gang is None
+        return self.topology.exclusive if is_member and self.topology is not None else ""
 
     def hold(self, hold: ApplicationHold) -> None:
         """Keep the application from being scheduled; it must not have pending asks yet."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.attempt_log import MOST, AttemptLog, FailedAttempts, merged
-from yunikorn.resources import INT64_MIN, Resource
+from yunikorn.resources import INT32_MIN, INT64_MIN, NOTHING, Resource
 from yunikorn.states import ASK
 
 if TYPE_CHECKING:
@@ -377,7 +377,8 @@ class Ask(WithSpec):
 
         Where placeholders are placed as a whole, real requests are no members.
         """
-        return self.app.whole_gang if self.placeholder or self.app.gang is None else None
+        gang = self.app.whole_gang if self.placeholder or self.app.gang is None else None
+        return gang if gang is None else gang.part_of(self.task_group)
 
     @property
     def failed_attempts(self) -> list[FailedAttempts]:
@@ -451,3 +452,18 @@ class Ask(WithSpec):
 
     def __repr__(self) -> str:
         return f"<Ask {self.key} {self.state} x{self.pending}>"
+
+
+class NodeOwner(Ask):
+    """Owner of nodes: stands among their reservations for an application that has them alone.
+
+    It is no request, and cannot be cancelled like a reservation.
+    """
+
+    __slots__ = ("nodes",)
+
+    def __init__(self, app: Application, pending_class: PendingClass) -> None:
+        super().__init__(f"{app.label} alone", app, NOTHING, 0, INT32_MIN, 0, 0, DEFAULT_SPEC)
+        self.pending_class = pending_class
+        self.nodes: dict[Node, None] = {}
+        self.ensure_extras().gang = app.whole_gang

@@ -40,6 +40,8 @@ NO_NODES: frozenset[str] = frozenset()
 _RESTRICTED = "\0restricted"
 """Marks the restrictions to nodes among the classes for predicates."""
 
+Trackers = tuple["UsageTracker", ...]
+"""Limits that apply to a request."""
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
 Key = tuple[frozenset[tuple[str, int]], str, str, tuple[Hashable, ...], Hashable]
@@ -48,6 +50,9 @@ Key = tuple[frozenset[tuple[str, int]], str, str, tuple[Hashable, ...], Hashable
 
 class AskClass:
     """Properties and search results shared by equivalent requests."""
+
+    is_gang = False
+    """True for requests that represent gangs."""
 
     __slots__ = (
         "avoids",
@@ -86,7 +91,7 @@ class AskClass:
         """Domain of the topology in which requests must be placed; None without one."""
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
         """Pending classes by limit trackers; the key ends with an additional None for gangs whose visits are
-        forced."""
+        forced, and with two for what they grow by."""
         self.unschedulable = False
         """True if no node had room at the latest attempt."""
         self.reserving_ask: Ask | None = None
@@ -154,6 +159,10 @@ class HomeDomain(Protocol):
         """Name of the domain in messages."""
         ...
 
+    def suits(self, node: Node) -> bool:
+        """Return True if requests may use a node of `nodes`, apart from its room."""
+        ...
+
     def has(self, node: Node) -> bool:
         """Return True if a node is in the domain."""
         ...
@@ -164,13 +173,17 @@ class HomeDomain(Protocol):
 
 
 class RestrictedClass(AskClass):
-    """Ask class of requests that avoid nodes or must be in a domain; otherwise as another ask class."""
+    """Ask class of requests that avoid nodes, must be in a domain, or end in time; else as another."""
 
-    __slots__ = ()
+    __slots__ = ("may_borrow",)
 
-    def restrict(self, avoids: frozenset[str], home: HomeDomain | None) -> None:
-        """Set the restrictions; called once."""
-        self.avoids, self.home, self.searched_apart = avoids, home, True
+    may_borrow: bool
+    """True if requests may use nodes that are kept for a gang, because they end in time."""
+
+    def restrict(self, avoids: frozenset[str], home: HomeDomain | None, lasts: int) -> None:
+        """Set the restrictions; called with equal ones only."""
+        self.avoids, self.home, self.may_borrow = avoids, home, lasts > 0
+        self.searched_apart = bool(self.required or avoids) or home is not None
 
     def rules_out(self, node: Node) -> bool:
         """Return True if requests must not be placed on `node`."""
@@ -235,17 +248,24 @@ class AskClasses:
         return ask_class
 
     def restricted(
-        self, ask_class: AskClass, avoids: frozenset[str] = NO_NODES, home: HomeDomain | None = None
+        self,
+        ask_class: AskClass,
+        avoids: frozenset[str] = NO_NODES,
+        home: HomeDomain | None = None,
+        lasts: int = 0,
     ) -> AskClass:
-        """Return the ask class of requests of `ask_class` that avoid nodes, or must be in a domain."""
-        if not avoids and home is None:
+        """Return the ask class of requests of `ask_class` that avoid nodes, or must be in a domain.
+
+        `lasts` is the number of bits of their longest run time (ns) if that matters, else 0.
+        """
+        if not avoids and home is None and not lasts:
             return ask_class
         _, node_order, required, classes, value = ask_class.key
         # Classes of predicates are tuples of their values; this one has a longer tuple.
-        longer = (*classes, (_RESTRICTED, avoids, home))
+        longer = (*classes, (_RESTRICTED, avoids, home, lasts))
         found = self.of(ask_class.resource, node_order, required, longer, RestrictedClass, value)
         if isinstance(found, RestrictedClass) and not found.avoids and found.home is None:
-            found.restrict(avoids, home)
+            found.restrict(avoids, home, lasts)
         return found
 
     def _take_bit(self) -> int:
@@ -393,18 +413,20 @@ class PendingClasses:
         self._idle = 0
         self.schedulable = 0
         """Bits of the pending classes whose requests may be placed now, as far as is known."""
+        self.growth = self.gangs = 0
+        """Bits of requests beyond the size of gangs, and of those that represent whole gangs."""
         self.times_full = 0
         """Incremented whenever a limit reaches its maximum of running applications."""
         ask_classes.dropped.append(lambda ask_class: self._forget((ask_class,)))
 
     def of(
-        self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], *, force_visit: bool = False
+        self, ask_class: AskClass, trackers: Trackers, *, force_visit: bool = False, growth: bool = False
     ) -> PendingClass:
-        """Return the pending class of requests of `ask_class` under these limits.
+        """Return the pending class of requests of `ask_class` under the limits of `trackers`.
 
-        Gangs with `force_visit` have a pending class of their own.
+        Gangs with `force_visit` have a pending class of their own, as has the `growth` of gangs.
         """
-        key = (*limit_trackers, None) if force_visit else limit_trackers
+        key = (*trackers, *(None,) * (force_visit + 2 * growth))
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
             if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > len(self._by_number):
@@ -414,12 +436,16 @@ class PendingClasses:
             else:
                 bit = 1 << 2 * self._used
                 self._used += 1
-            pending_class = PendingClass(ask_class, limit_trackers, bit, force_visit=force_visit)
+            pending_class = PendingClass(ask_class, trackers, bit, force_visit=force_visit)
             ask_class.pending_classes[key] = self._by_number[pending_class.number] = pending_class
-            for tracker in limit_trackers:
+            for tracker in trackers:
                 tracker.pending_numbers[pending_class.number] = None
             self.made += 1
             self._idle += 1
+            if growth:
+                self.growth |= pending_class.bits
+            elif ask_class.is_gang:
+                self.gangs |= pending_class.bits
             self.refresh(pending_class)
         return pending_class
 
@@ -523,6 +549,8 @@ class PendingClasses:
             gone |= self._drop(ask_class)
         if gone:
             self.schedulable &= ~gone
+            self.growth &= ~gone
+            self.gangs &= ~gone
             for forget in self._bits_dropped:
                 forget(gone)
 

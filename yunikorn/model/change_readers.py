@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from yunikorn.model.allocation import PlacementHold
+    from yunikorn.model.allocation import Allocation, PlacementHold
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
@@ -32,8 +32,14 @@ class ChangeReaders:
         """The time for the placeholders of an application is over; its requests are about to end."""
         self.gang_finished: list[Callable[[AtomicGang], None]] = []
         """The members of a gang are placed; its remaining asks are about to be ordinary ones."""
+        self.gang_restarted: list[Callable[[AtomicGang], None]] = []
+        """A gang that was preempted waits for all members again; its asks are no ordinary ones any more."""
+        self.gang_left: list[Callable[[AtomicGang], None]] = []
+        """A gang waits no more without having been placed: it lost members, or its application ended."""
         self.more_to_try: list[Callable[[], None]] = []
         """Requests may be tried now that were left out: by a gang, a back-off, or a policy of their queue."""
+        self.home_changed: list[Callable[[Allocation], None]] = []
+        """A task of an application with requirements on the topology is on its node now, or has left it."""
         # -- reservations and held placements --
         self.reservation_ended: list[Callable[[Ask], None]] = []
         """A request has no reservation any more."""

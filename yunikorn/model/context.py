@@ -12,6 +12,7 @@ from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.framework.policy_calls import PolicyCalls, Workers
 from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.model.core_meter import CoreMeter
+from yunikorn.model.owner_usage import OwnerUsage, UsageKey
 
 
 @attrs.frozen
@@ -42,6 +43,8 @@ class CoreContext:
     """Called before a timer or an answer of a worker changes something."""
     wake_requests: WakeRequests = attrs.field(factory=WakeRequests)
     """Wake-ups by plugins that were not applied yet."""
+    owner_usage: dict[UsageKey, OwnerUsage] = attrs.field(factory=dict)
+    """Usage by owner that outlasts a session."""
 
     @classmethod
     def on(

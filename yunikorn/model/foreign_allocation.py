@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from yunikorn.api import PastService
+from yunikorn.api.views import NO_USAGE
 from yunikorn.model.creation_times import created_at
 from yunikorn.resources import INT32_MIN, NOTHING
 
@@ -43,6 +44,7 @@ class ForeignOwner:
     allocations: Mapping[str, ForeignAllocation] = MappingProxyType({})
     allocations_by_node: Mapping[str, Sequence[ForeignAllocation]] = MappingProxyType({})
     past: Final = PastService()
+    usage: Final = NO_USAGE
 
     def __repr__(self) -> str:
         return "<owner of foreign tasks>"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import json
+from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,19 @@ _BY_NAME = {"": SOFT} | {style.lower(): style for style in STYLES}
 CREATION_TAG = "yunikorn.apache.org/creationTime"
 """Maximum number of digits of a creation time (seconds); Python also refuses to convert very long numbers."""
 DEFAULT_TIMEOUT = 900 * SECOND
+
+
+GANG_DISRUPTION_TAG = "yunikorn.apache.org/gang-disruption"
+"""Tag of an application: how its gang may be preempted."""
+DISRUPTION_MODES = {"pod": False, "single": False, "podgroup": True, "all": True}
+"""By mode in lower case, as Kubernetes 1.36 and 1.37 name them: True if all members end together."""
+
+
+GANG_STEP_TAG = "yunikorn.apache.org/gang-step"
+"""Tag of an application: the number of members by which its gang grows beyond its size.
+
+A whole number, or JSON with that of single task groups: `{"workers": 4}`.
+"""
 
 
 class TaskGroup:
@@ -185,6 +200,8 @@ _ORDER = attrgetter("order")
 class GangClass(AskClass):
     """Ask class of the requests that represent gangs of equal composition."""
 
+    is_gang = True
+
     __slots__ = ("members", "possible", "why")
 
     def __init__(self, key: Key, resource: Resource, bit: int) -> None:
@@ -203,12 +220,16 @@ class GangClass(AskClass):
 
     def fits(self, node: Node) -> bool:
         """Return True if `node` has room for any member, so that the gang may have become placeable."""
-        free = node.is_free
-        return any((free or member.required) and member.fits(node) for member in self.members)
+        free, home = node.is_free, self.home
+        fits = any((free or member.required) and member.fits(node) for member in self.members)
+        return fits and (home is None or home.has(node))
 
 
 class AtomicGang:
     """Gang of an application whose members are placed together; `GangFormation` changes it."""
+
+    noun = "gang"
+    """Word for the members that are placed together, in messages."""
 
     __slots__ = (
         "alone",
@@ -219,8 +240,10 @@ class AtomicGang:
         "deadline",
         "done",
         "first_try",
+        "growth",
         "held",
         "is_unformed",
+        "may_hold_back",
         "members",
         "needed",
         "overdue",
@@ -228,11 +251,16 @@ class AtomicGang:
         "relaxes_at",
         "reported",
         "request",
+        "steps",
         "total",
     )
 
-    def __init__(self, app: Application, total: Resource) -> None:
+    def __init__(self, app: Application, total: Resource, steps: Mapping[str, int]) -> None:
         self.app = app
+        self.steps = steps
+        """Sizes of steps by task group, as requested; `""` for the groups that are not named."""
+        self.growth: dict[str, GangGrowth] = {}
+        """Members beyond the size of the gang that wait for their steps, by task group."""
         self.relaxes_at: int | None = None
         """Time at which a preferred level is given up, and the gang is tried again (ns)."""
         self.continues = False
@@ -261,6 +289,8 @@ class AtomicGang:
         """True while a permit policy holds the placed members; the rest of the asks waits meanwhile."""
         self.refusals = 0
         """Number of consecutive placements that permit policies refused; nodes have room then."""
+        self.may_hold_back = True
+        """True if later requests are held back once the members have waited for long; False for a step."""
         self.deadline: Timer | None = None
         """Timer from the first failed attempt on, until the gang is overdue or placed."""
         self.overdue = False
@@ -284,6 +314,13 @@ class AtomicGang:
         """True if the gang has more members than `MOST_MEMBERS`."""
         return self.size > MOST_MEMBERS
 
+    def part_of(self, task_group: str) -> AtomicGang:
+        """Return the gang or, once it is placed, the growth of a task group that grows by steps."""
+        found = self.growth.get(task_group)
+        if found is None and self.done and (step := step_of(self.app, task_group)) > 1:
+            found = self.growth[task_group] = GangGrowth(self, task_group, step)
+        return found or self
+
     @property
     def too_large(self) -> str:
         """Message that explains why a gang of this size is never placed."""
@@ -294,6 +331,8 @@ class AtomicGang:
         self.asks.sort(key=_ORDER)
         if self.request is not None:
             self.request.sort_key = min((ask for ask, _ in self.members), key=_ORDER).sort_key
+        for part in self.growth.values():
+            part.sort_again()
 
     def choose(self) -> tuple[Members, Resource]:
         """Return the members and their sum; each ask, in order, adds replicas that supply missing types."""
@@ -319,6 +358,8 @@ class AtomicGang:
             kind = ask.ask_class.key if topology is None else (ask.task_group, ask.ask_class.key)
             counts[kind] = counts.get(kind, 0) + count
         alone = self.alone or (topology is not None and topology.is_timed)
+        # Own tasks, such as a driver, are no other work where a gang has a domain alone.
+        alone = alone or (topology is not None and bool(topology.exclusive and self.app.allocations))
         return ("gang", tuple(counts.items()), topology, self.app.id if alone else "")
 
     @property
@@ -330,7 +371,7 @@ class AtomicGang:
         back later requests. Both cases need an attempt of their own. A gang that a permit policy refused has
         an ask class of its own, and waits for a change.
         """
-        return (self.deadline is None or self.overdue) and not self.refusals
+        return self.may_hold_back and (self.deadline is None or self.overdue) and not self.refusals
 
 
 def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:
@@ -343,3 +384,192 @@ def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, in
             if count >= most:
                 return most
     return count
+
+
+class GangGrowth(AtomicGang):
+    """Members of a task group beyond the size of its gang; each step of them is placed together."""
+
+    noun = "step"
+
+    __slots__ = ("step", "task_group", "waiting")
+
+    def __init__(self, gang: AtomicGang, task_group: str, step: int) -> None:
+        super().__init__(gang.app, gang.total, gang.steps)
+        self.task_group, self.step = task_group, step
+        self.waiting = 0
+        """Number of pending replicas of `asks`."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if as many members wait as are placed together next."""
+        return self._next > 0
+
+    @property
+    def _next(self) -> int:
+        """Number of members that are placed together next: a step, or one that a running step lacks.
+
+        Steps are counted from the first member of the task group on. Those that wait beyond whole steps
+        replace members that have ended.
+        """
+        if self.waiting % self.step:
+            running = self.app.allocations.values()
+            stay = [one.task_group for one in running if one.releasing is None and one.eviction is None]
+            if stay.count(self.task_group) % self.step:
+                return 1
+        return self.step if self.waiting >= self.step else 0
+
+    def choose(self) -> tuple[Members, Resource]:
+        """Return the first members that wait, or the latest one as a replacement."""
+        left = self._next
+        self.may_hold_back = left < self.step
+        chosen: Members = []
+        amount: Tally = {}
+        for ask in reversed(self.asks) if self.may_hold_back else self.asks:
+            count = min(ask.pending, left)
+            chosen.append((ask, count))
+            grow(amount, ask.resource, count)
+            left -= count
+            if not left:
+                break
+        return chosen, Resource(amount)
+
+    def classes(self) -> tuple[object, ...]:
+        """Return the identity of the ask class; steps of gangs that run in domains have classes apart."""
+        topology = self.app.topology
+        in_domain = topology is not None and (topology.required or topology.of(self.task_group).required)
+        return ("step", self.step, *super().classes(), self.app.id if in_domain else "")
+
+
+class GangCore:
+    """Core of the gang of an application: members of which none may be preempted without the others.
+
+    A gang that has lost a member of its core does nothing useful, and holds its room. Members beyond its
+    size, with which it runs faster, are no part of the core: they may be preempted before it, step by step.
+    """
+
+    __slots__ = ("_app", "_as_one", "_known", "_seen", "_step_of", "_total", "_units")
+
+    def __init__(self, app: Application, total: Resource, *, as_one: bool) -> None:
+        """Create for a gang of this size; with `as_one`, all members belong to the core."""
+        self._app, self._total, self._as_one = app, total, as_one
+        self._seen: tuple[int, str] | None = None
+        """Number of allocations, and the latest one, when the core was determined."""
+        self._units: list[list[str]] = [[]]
+        """The core, and then each step beyond it, by uuid."""
+        self._known: frozenset[str] = frozenset()
+        """The core, with the steps that stand in for members of it that ended."""
+        self._step_of: dict[str, list[str]] = {}
+
+    @property
+    def members(self) -> list[Allocation]:
+        """All members that run, those beyond the core included."""
+        return [one for one in self._app.allocations.values() if one.task_group]
+
+    @property
+    def is_ending(self) -> bool:
+        """True if all members are about to end, and there will be requests for a whole gang afterwards.
+
+        Members that were preempted are requested again. Those that end by themselves may not be.
+        """
+        again: Tally = {}
+        for one in self.members:
+            if one.releasing is None and one.eviction is None:
+                return False
+            if one.releasing is not None and one.eviction is not None:
+                grow(again, one.resource)
+        for ask in self._app.asks.values():
+            if ask.task_group:
+                grow(again, ask.resource, ask.pending)
+        return fits(again, self._total)
+
+    def has(self, allocation: Allocation) -> bool:
+        """Return True if an allocation of the application, of which the RM knows, belongs to the core."""
+        if allocation.hold is not None:
+            return False
+        running = self._app.allocations
+        if (len(running), next(reversed(running), "")) != self._seen:
+            self.assign()
+        return allocation.uuid in self._known
+
+    def ending_with(self, allocation: Allocation) -> list[Allocation]:
+        """Return the members that end together with an allocation, itself included."""
+        if self.has(allocation):
+            return self.members
+        step = [] if allocation.hold is not None else self._step_of.get(allocation.uuid, [])
+        return [self._app.allocations[uuid] for uuid in step] or [allocation]
+
+    def forget(self) -> None:
+        """Determine the core again when it is asked for, because a member changed its size."""
+        self._seen = None
+
+    def assign(self) -> None:
+        """Assign members to the core, in the order of their placement, until they cover the size of the gang.
+
+        All others belong to steps. Members stay there, and new ones take the places of those that ended; so
+        this is called when members are placed together, not only when it matters.
+        """
+        running, total, amount = self._app.allocations, self._total, Tally()
+        self._seen = len(running), next(reversed(running), "")
+        before, *steps = [[uuid for uuid in unit if uuid in running] for unit in self._units]
+        core: list[str] = []
+        known = {uuid for unit in (before, *steps) for uuid in unit}
+        incomplete: dict[str, list[list[str]]] = {}
+        for step in steps:
+            group = running[step[0]].task_group if step else ""
+            if 0 < len(step) < step_of(self._app, group):
+                incomplete.setdefault(group, []).append(step)
+        for uuid in (*before, *(one.uuid for one in self.members if one.uuid not in known)):
+            group = running[uuid].task_group
+            if self._as_one or not fits(amount, total):
+                core.append(uuid)
+                grow(amount, running[uuid].resource)
+                continue
+            waiting = incomplete.setdefault(group, [])
+            if not waiting:
+                waiting.append([])
+                steps.append(waiting[0])
+            waiting[0].append(uuid)
+            if len(waiting[0]) >= step_of(self._app, group):
+                del waiting[0]
+        self._units = [core, *filter(None, steps)]
+        self._step_of = {uuid: step for step in self._units[1:] for uuid in step}
+        for step in self._units[1:]:
+            if fits(amount, total):
+                break
+            core = core + step
+            for uuid in step:
+                grow(amount, running[uuid].resource)
+        self._known = frozenset(core)
+
+
+def read_disruption_tag(tags: Mapping[str, str]) -> tuple[bool | None, str]:
+    """Return True if all members end together, None if the tag is missing; and what is wrong with it."""
+    text = tags.get(GANG_DISRUPTION_TAG, "")
+    found = DISRUPTION_MODES.get(text.lower())
+    if not text or found is not None:
+        return found, ""
+    return None, f"tag {GANG_DISRUPTION_TAG}: unknown mode '{text}'; known: Pod, PodGroup, Single, All"
+
+
+def step_of(app: Application, task_group: str) -> int:
+    """Return the number of members of a task group that are placed together beyond the size of its gang.
+
+    That is one, or a slice of the topology, or as many as the tag says, in whole slices.
+    """
+    gang, topology = app.atomic, app.topology
+    if gang is None:
+        return 1
+    given = gang.steps.get(task_group) or gang.steps.get("", 1)
+    slices = topology.of(task_group).slices if topology is not None else ()
+    return -(-given // slices[0].size) * slices[0].size if slices else given
+
+
+def read_step_tag(tags: Mapping[str, str]) -> tuple[Mapping[str, int], str]:
+    """Return the sizes of steps by task group, `""` for those that are not named; and what is wrong."""
+    with suppress(ValueError, RecursionError):
+        given = json.loads(tags.get(GANG_STEP_TAG, "{}"))
+        steps = given if isinstance(given, dict) else {"": given}
+        if all(type(size) is int and 0 < size <= MOST_MEMBERS for size in steps.values()):
+            return steps, ""
+    expected = f"expected a number from 1 to {MOST_MEMBERS}, or such numbers by task group as JSON"
+    return {}, f"tag {GANG_STEP_TAG}: {expected}"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+GANG_TOPOLOGY_TAG = "yunikorn.apache.org/gang-topology"
+"""Tag of applications with the requirements; the service has the reader of its text."""
+
 
 @attrs.frozen(slots=True)
 class PreferredLevel:
@@ -40,6 +43,8 @@ class GangTopology(GroupTopology):
 
     groups: tuple[tuple[str, GroupTopology], ...] = ()
     """Requirements of single task groups, by name, inside the domain of the gang."""
+    exclusive: str = ""
+    """Level of which the domain with the members has no other work, the required one or a wider one."""
 
     def of(self, task_group: str) -> GroupTopology:
         """Return the requirements of a task group inside the domain of the gang."""
@@ -56,6 +61,7 @@ class GangTopology(GroupTopology):
             found += [each.level for each in one.preferred]
             found += [each.level for each in one.slices]
             found += [one.required] if one.required else []
+        found += [self.exclusive] if self.exclusive else []
         return list(dict.fromkeys(found))
 
     @property

@@ -6,11 +6,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.model.ask import NodeOwner
 from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.domain import Domain
     from yunikorn.model.foreign_allocation import ForeignAllocation
@@ -60,7 +62,8 @@ class Node:
         """Capacity less occupied and allocated resources; the only amount that allocations update."""
         self.allocations: dict[str, Allocation] = {}
         self.reservations: dict[Ask, None] = {}
-        """Asks that reserved the node; no other ask may be placed here while there are any."""
+        """Asks that reserved the node, and those that have it alone; no other ask may be placed here while
+        there are any."""
         self.version = 0
         """Incremented whenever the available resources or the attributes change."""
         self.victims_version = 0
@@ -114,6 +117,16 @@ class Node:
     def is_free(self) -> bool:
         """True if any request may be placed here: the node is schedulable and not reserved."""
         return self.state == SCHEDULABLE and not self.reservations
+
+    @property
+    def owners(self) -> list[NodeOwner]:
+        """Applications that have the node alone: one, unless an RM has placed tasks of several."""
+        return [one for one in self.reservations if isinstance(one, NodeOwner)]
+
+    def is_open_to(self, app: Application) -> bool:
+        """Return True if the node is free, or only `app` has it alone."""
+        others = [one for one in self.reservations if one.app is not app or not isinstance(one, NodeOwner)]
+        return self.state == SCHEDULABLE and not others
 
     def could_host(self, pairs: Sequence[tuple[str, int]]) -> bool:
         """Return True if the amounts fit a node without allocations; occupied resources remain occupied."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from yunikorn.api.views import NO_USAGE
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
@@ -14,6 +15,7 @@ from yunikorn.resources import INT32_MAX, INT32_MIN, NOTHING, Resource, Tally, a
 from yunikorn.states import QUEUE, STOPPED
 
 if TYPE_CHECKING:
+    from yunikorn.api import UsageView
     from yunikorn.config.acl import Acl
     from yunikorn.config.queues_yaml import LimitConfig, TemplateConfig
     from yunikorn.model.application import Application
@@ -52,12 +54,14 @@ class _Observers:
 class ClusterSize:
     """The size of a partition, and the clock and the version counters that its queues share."""
 
-    __slots__ = ("now", "stop_starts", "times_full", "total", "version")
+    __slots__ = ("now", "owner_usage", "stop_starts", "times_full", "total", "version")
 
     def __init__(self, now: Callable[[], int]) -> None:
         self.now = now
         """Clock of the partition (ns)."""
         self.total: Resource = NOTHING
+        self.owner_usage: Any = None
+        """`OwnerUsage` of the partition; None unless a policy reads usage by owner."""
         """Sum of the capacities of all nodes, without zero entries."""
         self.version = 0
         """Incremented whenever the total changes or the partition is reconfigured."""
@@ -362,8 +366,9 @@ class Queue(QueueMember):
         return NOTHING if self.lender is None else self.lender.unused_by_others()
 
     def observe(self) -> None:
-        """Update `observer` after a change of `history`, `app_usage` or `lender`."""
-        kept: tuple[UsageObserver | None, ...] = (self.history, self.app_usage, self.lender)
+        """Update `observer` after a change of what observes: `history`, `app_usage` and others."""
+        by_owner: UsageObserver | None = self.cluster.owner_usage if self.is_leaf else None
+        kept: tuple[UsageObserver | None, ...] = (self.history, self.app_usage, by_owner, self.lender)
         found = [one for one in kept if one is not None]
         self.observer = found[0] if len(found) == 1 else _Observers(found) if found else None
 
@@ -387,6 +392,11 @@ class Queue(QueueMember):
         """Decayed usage; empty unless the policy of the parent has a half-life."""
         return {} if self.history is None else self.history.recent()
 
+    @property
+    def usage(self) -> UsageView:
+        """Usage by owner that the policy of the parent reads."""
+        return NO_USAGE if self.parent is None else self.parent.order.usage
+
     # -- access -------------------------------------------------------------------------------------
 
     def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
@@ -403,6 +413,17 @@ class Queue(QueueMember):
         return any(queue.admin_acl.allows(user, groups) for queue in self.chain)
 
     # -- priority -----------------------------------------------------------------------------------
+
+    def may_preempt(self) -> bool:
+        """Return True if requests of this leaf may preempt, by a guarantee or by the properties."""
+        # Called for each new request.
+        settings = self.settings
+        if settings.preempts_by_priority or settings.preempts_within:
+            return True
+        for queue in self.chain:
+            if queue.guaranteed:
+                return True
+        return False
 
     def count_priority(self, old: int, new: int) -> None:
         """Update the priority after a member's priority changed; -2^31 means that no request waits.

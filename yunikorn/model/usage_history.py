@@ -34,7 +34,7 @@ class UsageHistory:
             self._kept = self.recent()
             self._at = self._now()
 
-    def credit(self, amounts: Mapping[str, int], since: int) -> None:
+    def credit(self, amounts: Mapping[str, float], since: int) -> None:
         """Add the usage of amounts that were allocated at an earlier time, which was unknown until now."""
         self.note()
         whole = self.half_life / LN2 * (1.0 - self._kept_since(since))

@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING
 
 from yunikorn.containment import contained
 from yunikorn.framework.kinds import APP_SORT
-from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
+from yunikorn.model.gang import (
+    ATOMIC,
+    GANG_STEP_TAG,
+    SOFT,
+    STYLES,
+    AtomicGang,
+    Gang,
+    GangCore,
+    placeholder_timeout,
+    read_disruption_tag,
+    read_step_tag,
+)
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.quantities import in_words
 from yunikorn.resources import Resource, fits, fits_quota, has_negative, smaller_of
@@ -28,13 +39,16 @@ if TYPE_CHECKING:
 
 def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
     """Make `app` a gang with these total resources, according to its gang style."""
+    as_one, _ = read_disruption_tag(app.tags)
+    if app.gang_style == ATOMIC or as_one is not None:
+        app.core = GangCore(app, total, as_one=bool(as_one))
     if app.gang_style == ATOMIC:
-        app.atomic = AtomicGang(app, total)
+        app.atomic = AtomicGang(app, total, read_step_tag(app.tags)[0])
     else:
         timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
         app.gang = Gang(total, app.gang_style, timeout)
         if app.topology is not None:
-            app.gang.together = AtomicGang(app, total)
+            app.gang.together = AtomicGang(app, total, {})
 
 
 def report_style(app: Application, style: str, partition: Partition) -> None:
@@ -60,6 +74,9 @@ def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
         return ""
     if app.gang is not None:
         total = app.gang.total
+        if GANG_STEP_TAG in app.tags:
+            style = f"a gang of style {app.gang_style} does not grow, one of style {ATOMIC} does"
+            return f"failed to place application {app.id}: tag {GANG_STEP_TAG}: {style}"
         if not queue.order.allows_gangs:
             fit = [offer.name for offer in registry.offers(APP_SORT) if allows_gangs(offer.cls)]
             return (

@@ -14,7 +14,7 @@ from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, REQUIRED_NODE_TAG, Ask, AskSpec
 from yunikorn.model.ask_class import NO_NODES
 from yunikorn.model.creation_times import created_at
-from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
+from yunikorn.resources import INT32_MAX, INT32_MIN, Resource, fits
 from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class AskAdmission:
     ) -> None:
         self._partition = partition
         self._planner, self._orders = planner, planner.orders
-        partition.changes.readers.gang_finished.append(self._classify_rest)
+        partition.changes.readers.gang_finished.append(self._classify_waiting)
+        partition.changes.readers.gang_restarted.append(self._classify_waiting)
         self._preemption = preemption
         self._max_apps_events = max_apps_events
         self._batch: AskBatch | None = None
@@ -163,10 +164,11 @@ class AskAdmission:
 
     def _class_of_new(self, ask: Ask, batch: AskBatch) -> PendingClass:
         """Return the pending class of a new ask; others with the same amount use it, too, if they can."""
+        app = batch.app
+        if self._planner.topology.trees or app.topology is not None or app.atomic is not None:
+            return self.pending_class_of(ask)
         ask_class = self._unrestricted_class(ask)
-        if ask.app.topology is not None:
-            ask_class = self.class_of_known(ask)
-        pending_class = self._partition.pending_classes.of(ask_class, batch.app.limit_trackers)
+        pending_class = self._partition.pending_classes.of(ask_class, app.limit_trackers)
         if self._orders.by_resources and not ask_class.searched_apart:
             batch.pending_class = pending_class
             batch.amounts[id(ask.resource)] = ask.resource, pending_class
@@ -227,22 +229,34 @@ class AskAdmission:
         if earliest is not None:
             self._preemption.notice(earliest)
 
-    def _classify_rest(self, gang: AtomicGang) -> None:
-        """Restrict the remaining asks of a gang to the domain in which its members are placed."""
-        if gang.app.topology is not None:
-            for ask in gang.asks:
-                if ask.pending and (ask_class := self.class_of_known(ask)) is not ask.ask_class:
-                    pending_class = self._partition.pending_classes.of(ask_class, ask.app.limit_trackers)
-                    self._partition.accounting.pending_accounting.reshape(ask, pending_class)
+    def _classify_waiting(self, gang: AtomicGang) -> None:
+        """Restrict the remaining asks of a gang to the domain in which its members are, or no more."""
+        for ask in gang.asks:
+            self.reclassify(ask)
+
+    def reclassify(self, ask: Ask) -> bool:
+        """Move a pending ask to the pending class that it has now; return False if it is there already."""
+        if not ask.pending or (pending_class := self.pending_class_of(ask)) is ask.pending_class:
+            return False
+        self._partition.accounting.pending_accounting.reshape(ask, pending_class)
+        return True
 
     def classify(self, ask: Ask) -> None:
         """Compute the sort key and the pending class of an ask of which no replica is pending."""
         order: AskOrder | None = ask.app.chain[0].order.ask_order
         if order is not None:
             ask.sort_key = order.key_of(ask)
-        ask_class = self.class_of_known(ask)
-        ask.pending_class = self._partition.pending_classes.of(ask_class, ask.app.limit_trackers)
+        ask.pending_class = self.pending_class_of(ask)
         ask.share_amount()
+
+    def pending_class_of(self, ask: Ask) -> PendingClass:
+        """Return the pending class that an ask has now: of its own if its gang needs no more members."""
+        app, gang = ask.app, ask.app.atomic
+        growth = gang is not None and gang.done and ask.task_group != "" and fits(app.allocated, gang.total)
+        if growth:
+            # The cycle looks for gangs that precede requests with extras.
+            ask.ensure_extras()
+        return self._partition.pending_classes.of(self.class_of_known(ask), app.limit_trackers, growth=growth)
 
     def class_of_known(self, ask: Ask) -> AskClass:
         """Return the equivalence class of an ask that may have failed to start on some nodes."""
@@ -252,7 +266,9 @@ class AskAdmission:
             failed.review(self._partition.clock.now())
             avoids = failed.nodes if failed.avoided else NO_NODES
         home = None if ask.app.topology is None else self._planner.home_of(ask)
-        return self._partition.ask_classes.restricted(ask_class, avoids, home)
+        # By its number of bits: a class for each limit would make each change of a node expensive.
+        lasts = ask.spec.execution_timeout.bit_length() if self._planner.topology.trees else 0
+        return self._partition.ask_classes.restricted(ask_class, avoids, home, lasts)
 
     def _unrestricted_class(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the policies in use."""

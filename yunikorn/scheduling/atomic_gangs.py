@@ -8,7 +8,7 @@ gang are still served. See `docs/decisions/0024`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import MILLISECOND
@@ -17,10 +17,13 @@ from yunikorn.model.attempt_log import OVER_LIMIT, OVER_QUOTA
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
-from yunikorn.resources import Tally, fits_quota, subtract, sum_of
+from yunikorn.resources import INT64_MAX, Tally, fits_quota, subtract, sum_of
 from yunikorn.scheduling.obstacles import Holder, bound_of, first_obstacle, holders
 from yunikorn.scheduling.predicate_chain import counted
+from yunikorn.scheduling.topology.domain_clearing import by_domain
 from yunikorn.scheduling.topology.gang_planner import GangPlanner
+from yunikorn.scheduling.topology.kept_domains import KeptDomains
+from yunikorn.scheduling.unequal_members import UnequalMembers
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.topology.topology_tree import TreeDomain
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -61,6 +65,7 @@ class AtomicGangs:
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
         self.planner = GangPlanner(partition, orders)
+        self.domains = KeptDomains(partition, self.planner, self._overdue)
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
         self._backpressure: dict[Application, tuple[Ask, Queue]] = {}
@@ -139,9 +144,9 @@ class AtomicGangs:
         return ask_class.possible[1]
 
     def _fits_empty_nodes(self, gang: AtomicGang) -> bool:
-        rooms = self._empty_rooms()
         if gang.app.topology is not None:
-            return self.planner.fits_empty(gang, gang.app.topology, dict(rooms))
+            return self.planner.fits_empty(gang, gang.app.topology)
+        rooms = self._empty_rooms()
         for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
@@ -168,11 +173,12 @@ class AtomicGangs:
     def serve(self, request: Ask, gang: AtomicGang) -> Allocation | None:
         """Place all members; None, with the reason recorded, if the gang cannot be placed now."""
         obstacle = first_obstacle(request)
+        if gang.first_try is None and obstacle in (None, self._root):
+            gang.first_try = self._partition.clock.now()
+            self._partition.gangs.start_timer(gang.app)
         if obstacle is not None:
             self._block(gang, request, obstacle)
             return None
-        if gang.first_try is None:
-            gang.first_try = self._partition.clock.now()
         plan = None if request.ask_class.unschedulable else self._plan(gang)
         if plan is None:
             self._no_nodes(request, gang)
@@ -185,7 +191,9 @@ class AtomicGangs:
         self._report(gang, f"{in_words(obstacle.headroom or {})} left {where}")
         self._wait(gang)
         now = self._partition.clock.now()
-        if self._apply_backpressure(gang, obstacle):
+        if (obstacle is not self._root or not self._waits_for_domain(gang)) and self._apply_backpressure(
+            gang, obstacle
+        ):
             # The gang is tried again at each decision, also while the obstacle has no room.
             reason = OVER_QUOTA if isinstance(obstacle, Queue) else OVER_LIMIT
             request.ask_class.log_search(request, {reason: 1}, now)
@@ -195,15 +203,28 @@ class AtomicGangs:
             self._pending_classes.mark_over_limit(request.pending_class, obstacle, now)
 
     def _plan(self, gang: AtomicGang) -> Plan | None:
-        """Return a node for every member, as if placed one by one, or None; leaves no changes."""
-        plan: Plan = []
-        orders, books = self._orders, self._orders.books
+        """Return a node for every member, or None; leaves no changes."""
         self._refusals, self._why = NOTHING_REFUSED, ""
-        orders.predicates.begin()
-        if gang.app.topology is not None:
-            return self._plan_in_domains(gang, gang.app.topology)
+        self._orders.predicates.begin()
+        with self.domains.lifted(gang) as nodes:
+            if gang.app.topology is not None:
+                return self._plan_in_domains(gang, gang.app.topology)
+            plan = self.planner.plan_on(gang, nodes) if nodes else None
+        return plan or self._plan_anywhere(gang)
+
+    def _plan_anywhere(self, gang: AtomicGang) -> Plan | None:
+        """Return a node for every member of a gang without requirements, or None."""
         if self._lacks_room(gang):
             return None
+        plan = self._plan_in_order(gang)
+        if plan is None:
+            plan = UnequalMembers(gang.members, [*self._partition.nodes.values()], self._orders).search()
+        return plan
+
+    def _plan_in_order(self, gang: AtomicGang) -> Plan | None:
+        """Return a node for every member, as if placed one by one; None with the refusals."""
+        plan: Plan = []
+        orders, books = self._orders, self._orders.books
         try:
             for ask, count in gang.members:
                 for _ in range(count):
@@ -283,15 +304,65 @@ class AtomicGangs:
             _ask_class_of(request).why = why
             request.ask_class.log_search(request, self._refusals, self._partition.clock.now())
             self._pending_classes.mark_unschedulable(request.ask_class)
-            if chain.unsettled or (chain.has_domains and self._refusals):
+            alone = gang.app.topology is not None and gang.app.topology.exclusive
+            # Work may end on a node that is too small for members, but in their domain.
+            if alone or chain.unsettled or (chain.has_domains and self._refusals):
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)
-        self._apply_backpressure(gang, self._root)
+        if not self._waits_for_domain(gang):
+            self._apply_backpressure(gang, self._root)
+
+    # -- domains that drain -------------------------------------------------------------------------
+
+    def _waits_for_domain(self, gang: AtomicGang) -> bool:
+        """Return True if a domain is kept for an overdue gang, so that others are served elsewhere."""
+        required = gang.app.topology is not None and gang.app.topology.required
+        if not gang.overdue or not required or not self._may_ever_run(gang):
+            return False
+        if self.domains.of(gang) is None and not self.domains.is_full:
+            drained = self._next_to_drain(gang)
+            if drained is None:
+                return False
+            self.domains.keep(gang, *drained)
+        elif self.domains.of(gang) is None:
+            self.domains.queue[gang] = None
+        gang.overdue = False
+        self._formation.overdue.pop(gang, None)
+        self._formation.set_force_visit(gang, wanted=False)
+        return True
+
+    def _next_to_drain(self, gang: AtomicGang) -> tuple[Plan, str, int | None] | None:
+        """Return the places in the domain that drains first, its name, and when that is if known."""
+        clearing = self.planner.clearing(gang)
+        if clearing is None:
+            return None
+        running = [one for node in self._partition.nodes.values() for one in node.allocations.values()]
+        running.sort(key=_end_of)
+        units = [(one,) for one in running if one.app is not gang.app]
+
+        def drains(ending: Sequence[tuple[Allocation, ...]], _: TreeDomain | None = None) -> tuple[int, int]:
+            return max((_end_of(one) for (one,) in ending), default=0), len(ending)
+
+        found = clearing.best(by_domain(units, clearing.domains), list, drains)
+        if found is None or not found.units:
+            return None
+        start, _ = drains(found.units)
+        label = self.planner.label(gang, found.domain)
+        return found.plan, label, None if start == INT64_MAX else start
+
+    def lend(self, ask: Ask) -> Node | None:
+        """Return a node that is kept for a gang, and on which a request ends before the gang can start."""
+        if not self.domains.by_gang:
+            return None
+        until = self._partition.clock.now() + ask.spec.execution_timeout
+        fits, judge = ask.ask_class.fits, self._orders.predicates.judge
+        lent = (node for node in self.domains.lendable(until) if node.schedulable)
+        return next((node for node in lent if fits(node) and judge(ask, node) is None), None)
 
     # -- waiting ------------------------------------------------------------------------------------
 
     def _wait(self, gang: AtomicGang) -> None:
         gang.refusals = 0
-        if gang.deadline is None:
+        if gang.deadline is None and gang.may_hold_back:
             patience = self._partition.timeouts.gang_patience
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
@@ -300,7 +371,7 @@ class AtomicGangs:
         if gang.request is None:
             return
         gang.overdue = True
-        self._formation.overdue[gang.app.id] = gang
+        self._formation.overdue[gang] = None
         self._formation.set_force_visit(gang, wanted=True)
 
     def _report(self, gang: AtomicGang, why: str) -> None:
@@ -314,8 +385,15 @@ class AtomicGangs:
             if not self._may_ever_run(gang):
                 total = in_words(sum_of(room for _, room in self._empty_rooms()))
                 never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
-            message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
+            what = f"{gang.noun.capitalize()} of application '{gang.app.id}'"
+            message = f"{what} ({size}) has no room: {why}{never}"
             requests.gang_unschedulable(request, message)
+
+
+def _end_of(allocation: Allocation) -> int:
+    """Return the latest end of an allocation (ns), as far as it is known."""
+    limit = allocation.spec.execution_timeout
+    return allocation.placed + limit if limit else INT64_MAX
 
 
 def _ask_class_of(request: Ask) -> GangClass:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.queue import Queue
+from yunikorn.resources import fits
 from yunikorn.scheduling.allocator import Allocator
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.obstacles import Holder, first_obstacle
@@ -297,8 +298,11 @@ class Cycle:
             app.bits &= ~wanted
             return None
         extras = ask.extras
-        if extras is not None and extras.gang is not None:
-            return self.atomic.serve(ask, extras.gang)
+        if extras is not None:
+            if ask.pending_class.bit & self._pending_classes.growth and (first := self._before_growth(app)):
+                return self._descend(app.chain[0], first)
+            if extras.gang is not None:
+                return self.atomic.serve(ask, extras.gang)
         obstacle = first_obstacle(ask)
         if obstacle is not None:
             self._block(ask, obstacle)
@@ -309,6 +313,8 @@ class Cycle:
         if chain is not None:
             chain.begin()
         node = self._orders.find(ask)
+        if node is None and ask.spec.execution_timeout:
+            node = self.atomic.lend(ask)
         if node is None:
             self._give_up(ask)
             return None
@@ -316,6 +322,18 @@ class Cycle:
         if ask.spec.execution_timeout and allocation is not None:
             self._partition.watch(allocation)
         return allocation
+
+    def _before_growth(self, app: Application) -> int:
+        """Return the bits of requests that precede the growth of a gang, as other gangs of its leaf wait."""
+        leaf, pending_classes, own = app.chain[0], self._pending_classes, app.atomic
+        wanted = pending_classes.schedulable & ~pending_classes.growth
+        for queue in app.chain:
+            wanted &= queue.bits
+        gang = leaf.sorted_members.first(wanted & pending_classes.gangs)
+        if gang is None or own is None or not fits(app.allocated, own.total):
+            # A member of the size may have ended since the request came, which replaces that member now.
+            return 0
+        return 0 if leaf.order.priority_first and gang.priority < app.priority else wanted
 
     def _block(self, ask: Ask, obstacle: Holder) -> None:
         """Do not try the pending class again before the obstacle has room; report the obstacle once."""
@@ -347,6 +365,9 @@ class Cycle:
                 own.repeat(now)
             self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
+            if ask.app.topology is not None and ask.app.topology.exclusive:
+                # Work may end on nodes that are too small for the request, but in its domain.
+                self.unschedulable_queue.mark_unschedulable(ask.ask_class)
             return
         self._report(ask, refusals)
         if chain.personal:

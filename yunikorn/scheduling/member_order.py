@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.api.views import NO_USAGE
 from yunikorn.clock import SECOND
 from yunikorn.containment import (
     LARGEST,
@@ -60,7 +61,6 @@ class MemberOrder:
     __slots__ = (
         "_failures",
         "_key",
-        "_priority_first",
         "_refresh",
         "_tick",
         "admission_classes",
@@ -69,8 +69,10 @@ class MemberOrder:
         "half_life",
         "origin",
         "policy",
+        "priority_first",
         "subjects",
         "time_dependent",
+        "usage",
     )
 
     def __init__(
@@ -90,12 +92,15 @@ class MemberOrder:
         self.origin = origin
         self._key: Callable[[Any], Any] = read_attribute(policy, "key")
         self._failures = failures
-        self._priority_first = priority_first
+        self.priority_first = priority_first
+        """True if priorities come before the keys of the policy."""
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.ask_order = AskOrder.of(policy, origin, failures)
         """Order of the requests of each application; None for that of arrival."""
         self.half_life = read_seconds(policy, "half_life", origin, failures)
         """Half-life (seconds) of the decayed usage that the policy reads; None if the policy reads none."""
+        self.usage = NO_USAGE
+        """Usage by owner that the policy reads."""
         self.allows_gangs = read_flag(policy, "gangs", origin, failures)
         """True if gangs with placeholders may run under the policy."""
         self.time_dependent = bool(every)
@@ -159,7 +164,7 @@ class MemberOrder:
         priority are thus ordered by the policy's key, pending or not.
         """
         sort_key = self.sort_key(app)
-        if self._priority_first and app.priority == NO_PRIORITY and sort_key[0] == 0:
+        if self.priority_first and app.priority == NO_PRIORITY and sort_key[0] == 0:
             return (0, -_last_priority(app), *sort_key[2:])
         return sort_key
 
@@ -185,7 +190,7 @@ class MemberOrder:
             else:
                 sound = _is_sound((key,))
             if sound:
-                if self._priority_first:
+                if self.priority_first:
                     return (0, -member.priority, key, member.tie, member)
                 return (0, key, member.tie, member)
             cause: BaseException | str = f"{safe_repr(key)} is not comparable"

@@ -113,10 +113,11 @@ class NodeOrders:
         order = self.of(ask_class)
         # The domain is found once: to ask whether it has each node would find it again each time.
         avoids, inside = ask_class.avoids, home.nodes()
-        open_nodes = [node for node in inside if node.is_free and node.id not in avoids]
+        open_nodes = [node for node in inside if node.is_open_to(ask.app) and node.id not in avoids]
         nodes = [node for node in open_nodes if AskClass.fits(ask_class, node)]
-        for _, _, node in sorted((order.score(node), node.id, node) for node in nodes):
-            if self.predicates.refusal(ask, node) is None:
+        # Nodes that the application has alone come first.
+        for *_, node in sorted((not node.reservations, order.score(node), node.id, node) for node in nodes):
+            if home.suits(node) and self.predicates.refusal(ask, node) is None:
                 return node
         return None
 

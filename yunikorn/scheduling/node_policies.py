@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.api import NodeSortPolicy
-from yunikorn.containment import contained, kept_key, number_or_none, read_attribute, safe_repr
+from yunikorn.containment import WrongAnswer, contained, kept_key, number_or_none, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
@@ -95,13 +95,12 @@ def changes_reader(policy: NodeSortPolicy, origin: str, failures: PluginFailures
 def _read_changes(policy: NodeSortPolicy, origin: str, failures: PluginFailures, view: Any) -> Changes:
     try:
         found = policy.score_changes(view)
-        if type(found) is list:
-            return (found,)
-        cause: BaseException | str = f"{safe_repr(found)} is not a list"
+        if type(found) is not list:
+            raise WrongAnswer(f"{safe_repr(found)} is not a list")
+        return (found,)
     except contained() as error:
-        cause = error
-    failures.report(origin, "reading its score_changes", cause)
-    return ()
+        failures.report(origin, "reading its score_changes", error)
+        return ()
 
 
 def declares_ask_class(policy: NodeSortPolicy) -> bool:
@@ -128,15 +127,12 @@ def read_range(policy: Any, origin: str, failures: PluginFailures) -> Range | No
             return None
         low, high = said
         low, high = float(low), float(high)
-        if low < high and high - low < LAST:
-            return low, high
-        cause: BaseException | str = (
-            f"{safe_repr(said)} is neither None nor two finite numbers in ascending order"
-        )
+        if not (low < high and high - low < LAST):
+            raise WrongAnswer(f"{safe_repr(said)} is neither None nor two finite numbers in ascending order")
+        return low, high
     except contained() as error:
-        cause = error
-    failures.report(origin, "reading its score_range", cause)
-    return None
+        failures.report(origin, "reading its score_range", error)
+        return None
 
 
 # -- several policies ---------------------------------------------------------------------------------------
@@ -257,43 +253,39 @@ class WeightedScores(NamedPolicy):
 
     def failed(self, member: CombinedPolicy, error: BaseException, node: Node) -> float:
         """Report that a policy failed on a node; return the score of the node."""
-        cause: BaseException | str = str(error) if isinstance(error, NotANumber) else error
-        self._failures.report(member.origin, "computing the score of", cause, node.label)
+        self._failures.report(member.origin, "computing the score of", error, node.label)
         return LAST
 
 
-class NotANumber(ValueError):
-    """A score that is not a number."""
-
-
 def share(score: Any, low: float, width: float) -> float:
-    """Return the position of a score in its range, 0 to 1. Raises `NotANumber`."""
+    """Return the position of a score in its range, 0 to 1. Raises `WrongAnswer`."""
     at = ((score if type(score) is float else _number(score)) - low) / width
     if 0.0 < at < 1.0:
         return at
     if at != at:
-        raise NotANumber(f"{safe_repr(score)} is not a number")
+        raise WrongAnswer(f"{safe_repr(score)} is not a number")
     return 1.0 if at > 0.0 else 0.0
 
 
 def squashed(score: Any) -> float:
     """Return a score of unknown range as a number from 0 to 1: 0.5 for 0, 0.75 for 1, 1 for infinity.
 
-    Consists of steps that rounding keeps in order, so that two scores are never swapped. Raises `NotANumber`.
+    Consists of steps that rounding keeps in order, so that two scores are never swapped. Raises
+    `WrongAnswer`.
     """
     number: float = score if type(score) is float else _number(score)
     if number >= 0.0:
         return 1.0 - 0.5 / (1.0 + number)
     if number != number:
-        raise NotANumber(f"{safe_repr(score)} is not a number")
+        raise WrongAnswer(f"{safe_repr(score)} is not a number")
     return 0.5 / (1.0 - number)
 
 
 def float_of(score: Any) -> float:
-    """Return a score as a float between whose values there are differences. Raises `NotANumber`."""
+    """Return a score as a float between whose values there are differences. Raises `WrongAnswer`."""
     number = _number(score)
     if number != number:
-        raise NotANumber(f"{safe_repr(score)} is not a number")
+        raise WrongAnswer(f"{safe_repr(score)} is not a number")
     return max(-FARTHEST, min(FARTHEST, number)) if -LAST < number < LAST else number
 
 
@@ -302,5 +294,5 @@ def _number(score: Any) -> float:
     if number is None and issubclass(type(score), int):
         return LAST if int.__gt__(score, 0) else -LAST
     if number is None:
-        raise NotANumber(f"{safe_repr(score)} is not a number")
+        raise WrongAnswer(f"{safe_repr(score)} is not a number")
     return float(number)

@@ -78,3 +78,8 @@ def replicas_within(
             left = bound[name] - used.get(name, 0) - claimed.get(name, 0)
             most = min(most, max(left, 0) // amount)
     return most
+
+
+def over_limit(ask: Ask) -> bool:
+    """Return True if a user or group limit has no room for `ask`; nothing is preempted for it then."""
+    return any(not isinstance(obstacle, Queue) for obstacle in obstacles(ask))

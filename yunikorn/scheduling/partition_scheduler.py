@@ -18,6 +18,7 @@ from yunikorn.framework.kinds import ADMISSION, NODE_SORT, PERMIT, PREDICATE, PR
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
 from yunikorn.model.node import Node
+from yunikorn.model.owner_usage import OwnerUsage
 from yunikorn.resources import Resource, has_negative
 from yunikorn.scheduling.admission.held_applications import HeldApplications
 from yunikorn.scheduling.admission.permits import Permits
@@ -95,7 +96,8 @@ class PartitionScheduler:
         self.instances = PluginInstances(self.context, failures, calls=self.questions, shared=shared)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, self.partition.queues, clock, failures, rm)
-        self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
+        usage = OwnerUsage.of((rm_id, config.name), core_context.owner_usage, clock.now)
+        self.queue_policies = QueuePolicies(self.instances, registry, failures, self.partition, usage)
         self._is_open = False
         meter = self.partition.measurements
         self.orders = self._make_orders()
@@ -180,7 +182,7 @@ class PartitionScheduler:
             for keeper in keepers:
                 keeper.failed = failed.get(id(keeper.plugin), "")
         books = Books(keepers, self.failures, self.instances.distrust) if keepers else None
-        self.partition.accounting.keep_books(books)
+        self.cycle.allocator.keep_books(books)
         self.orders.books = books
         self.orders.watch_domains()
         if books is not None:
@@ -374,6 +376,7 @@ class PartitionScheduler:
     def _classify(self, node: Node) -> None:
         """Compute the classes and domains of a node, as predicates and the topology declare them."""
         self.policies.topology.join(node)
+        self.cycle.atomic.domains.joined(node)
         predicates = self.policies.predicates
         if not predicates and not node.domains:
             node.classes = ()
@@ -399,6 +402,7 @@ class PartitionScheduler:
         self.existing.awaited.forget(node)
         self.partition.remove_node(node)
         self.policies.topology.leave(node)
+        self.cycle.atomic.domains.joined(node)
         if self.orders.books is not None:
             self.orders.books.node_removed(node)
             self.policies.predicates.leave_domains(node)
@@ -449,7 +453,7 @@ class PartitionScheduler:
         """End the reservations of a node for requests that predicates refuse there now."""
         for ask in list(node.reservations):
             # The node would be kept for a request that it may not run.
-            if self.policies.predicates.judge_reservation(ask, node) is not None:
+            if ask.gang is None and self.policies.predicates.judge_reservation(ask, node) is not None:
                 self.partition.accounting.node_reservations.unreserve(ask)
 
     # -- configuration ------------------------------------------------------------------------------
@@ -491,6 +495,7 @@ class PartitionScheduler:
             self.state_reporter.recount()
         for app in partition.applications.values():
             self._reconsider(app)
+            self.cycle.atomic.domains.settle(app)
         partition.reconsider()
         self.cycle.reservations.use(policies.reservations)
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
@@ -508,11 +513,7 @@ class PartitionScheduler:
         for app in self.partition.applications.values():
             moved = False
             for ask in [] if app.queue is None else list(app.asks.values()):
-                if ask.pending and (ask_class := self.asks.class_of_known(ask)) is not ask.ask_class:
-                    self.partition.accounting.pending_accounting.reshape(
-                        ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
-                    )
-                    moved = True
+                moved |= self.asks.reclassify(ask)
             if moved and app.whole_gang is not None:
                 self.partition.gangs.formation.form(app.whole_gang)
 
@@ -525,10 +526,8 @@ class PartitionScheduler:
         self.cycle.backoff.wake(app)
         for ask in list(app.asks.values()):
             if ask.pending:
-                ask_class = self.asks.class_of_known(ask)
-                self.partition.accounting.pending_accounting.reshape(
-                    ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
-                )
+                reshape = self.partition.accounting.pending_accounting.reshape
+                reshape(ask, self.asks.pending_class_of(ask))
         if app.whole_gang is not None:
             self.partition.gangs.formation.form(app.whole_gang)
 
@@ -578,6 +577,7 @@ class PartitionScheduler:
             self.questions.close()
         self.instances.close()
         partition.timers.close()
+        self.queue_policies.usage.pause()
 
 
 def ended_by(

@@ -13,7 +13,7 @@ from yunikorn.accounting.lifetime_usage import ApplicationUsage
 from yunikorn.api import AppSortPolicy, SubmitPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
-from yunikorn.containment import is_plugin_of
+from yunikorn.containment import WrongAnswer, contained, entries_of, exact_text, is_plugin_of
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
 from yunikorn.framework.kinds import (
@@ -30,6 +30,7 @@ from yunikorn.framework.kinds import (
     SUBMIT,
     TOPOLOGY,
 )
+from yunikorn.model.owner_usage import KINDS, TAG, PolicyUsage
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.admission.asked_policies import AskedPolicy
@@ -53,9 +54,10 @@ from yunikorn.scheduling.topology.topology_tree import Topology
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
     from yunikorn.accounting.books import Keeper
+    from yunikorn.accounting.partition import Partition
     from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.api import ResourceManager
     from yunikorn.clock import Clock
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.kinds import PluginKind
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
+    from yunikorn.model.owner_usage import OwnerUsage, WantedUsage
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.ask_order import AskOrder
 
@@ -195,12 +198,19 @@ class QueuePolicies:
     """Assigns orders to queues; queues with the same policy and options share one policy object."""
 
     def __init__(
-        self, instances: PluginInstances, registry: Registry, failures: PluginFailures, now: Callable[[], int]
+        self,
+        instances: PluginInstances,
+        registry: Registry,
+        failures: PluginFailures,
+        partition: Partition,
+        usage: OwnerUsage,
     ) -> None:
+        """Create for a partition, whose policies share `usage` by owner."""
+        self.usage, self._queues = usage, partition.queues
         self._instances = instances
         self.registry = registry
         self._failures = failures
-        self._now = now
+        self._now = partition.clock.now
         self._subjects: dict[int, SubjectIndex] = {}
         """Applications by what their keys depend on, for each policy that keeps books, by its identity."""
         self.keepers_changed = False
@@ -212,8 +222,9 @@ class QueuePolicies:
         return [one.keeper for one in self._subjects.values()]
 
     def keep_only(self, used: Collection[int]) -> None:
-        """Forget the books of all policies but these, by their identity."""
+        """Forget the books of all policies but these, by their identity, and usage that no policy reads."""
         self._subjects = {key: one for key, one in self._subjects.items() if key in used}
+        self._keep_usage(_wanted(self._queues), ())
 
     def apply(self, queues: Iterable[Queue]) -> None:
         """Assign the order named in its settings to each of these queues."""
@@ -235,6 +246,17 @@ class QueuePolicies:
                 app.admitted, app.admission_key = True, None
                 app.mark_dirty()
             queue.policy_excluded = 0
+        self._keep_usage(self.usage.wanted | _wanted(queues), queues)
+
+    def _keep_usage(self, wanted: Set[WantedUsage], new: Iterable[Queue]) -> None:
+        """Keep this usage by owner; the applications of all leaves count, also of those that are `new`."""
+        if wanted != self.usage.wanted:
+            new = self._queues
+            self.usage.use(wanted, (app for queue in new for app in queue.applications.values()))
+        for queue in new if wanted or new is self._queues else ():
+            if queue.is_leaf:
+                queue.cluster.owner_usage = self.usage if wanted else None
+                queue.observe()
 
     @staticmethod
     def _order_asks(queue: Queue, before: AskOrder | None) -> None:
@@ -270,7 +292,7 @@ class QueuePolicies:
         if subjects is None and is_plugin_of(policy, AppSortPolicy) and keeps_books(policy):
             subjects = self._subjects[id(policy)] = SubjectIndex(policy, origin, self._failures)
             self.keepers_changed = True
-        return MemberOrder(
+        order = MemberOrder(
             policy,
             origin,
             self._failures,
@@ -278,6 +300,10 @@ class QueuePolicies:
             admission_classes=admission_classes,
             subjects=subjects,
         )
+        kinds = _usage_kinds(order, self._failures)
+        if kinds and order.half_life is not None:
+            order.usage = PolicyUsage(self.usage, order.half_life, kinds)
+        return order
 
     def _make(self, kind: PluginKind, name: str, options: dict[str, str]) -> PluginInstance:
         # A queue created by placement needs an order at once, and a failing plugin must not reject the
@@ -312,6 +338,31 @@ def _keep_history(queue: Queue, half_life: float | None, now: Callable[[], int])
     elif queue.history is None or queue.history.half_life != half_life:
         queue.history = UsageHistory(half_life, now, queue.allocated)
     queue.observe()
+
+
+def _usage_kinds(order: MemberOrder, failures: PluginFailures) -> tuple[str, ...]:
+    """Return the kinds of owners whose usage a policy reads."""
+    try:
+        kinds = tuple(map(exact_text, entries_of(order.policy.usage_by)))
+        wrong = [kind for kind in kinds if not (kind in KINDS or kind.startswith(TAG))]
+        if wrong:
+            raise WrongAnswer(f"{wrong[0]!r} is no kind of owner; known: {', '.join(KINDS)}, {TAG}TAG")
+        if kinds and order.half_life is None:
+            raise WrongAnswer("it needs a half_life")
+    except contained() as error:
+        failures.report(order.origin, "reading its usage_by", error)
+        return ()
+    return kinds
+
+
+def _wanted(queues: Iterable[Queue]) -> Set[WantedUsage]:
+    """Return the usage that the policies of these queues read."""
+    return {
+        one
+        for queue in queues
+        if isinstance(queue.order.usage, PolicyUsage)
+        for one in queue.order.usage.wanted
+    }
 
 
 def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[PluginKind, str, dict[str, str]]:

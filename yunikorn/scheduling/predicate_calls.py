@@ -254,4 +254,10 @@ def keeper_of(plugin: Predicate | PermitPolicy | NodeSortPolicy, origin: str) ->
     """Return the keeper of a plugin's books; None if the plugin keeps none."""
     if not keeps_books(plugin):
         return None
-    return Keeper(plugin, origin, counts_foreign=getattr(type(plugin), "counts_foreign", False) is True)
+    kind = type(plugin)
+    return Keeper(
+        plugin,
+        origin,
+        counts_foreign=getattr(kind, "counts_foreign", False) is True,
+        commits=getattr(kind, "commit", Predicate.commit) is not Predicate.commit,
+    )

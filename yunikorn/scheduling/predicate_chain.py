@@ -83,6 +83,8 @@ class PredicateChain:
         """True if a predicate benefits from `expect`."""
         self.expects = False
         """True between `expect` and `forget`."""
+        self._counting: list[Condition] = []
+        """Predicates that know how many requests a node has room for."""
         self.refresh: int | None = None
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
@@ -114,6 +116,7 @@ class PredicateChain:
             if not (condition.by_ask and condition.by_node) and not condition.by_domain
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
+        self._counting = [one for one in conditions if type(one.predicate).room is not Predicate.room]
         classifying = [(condition.predicate, condition.origin) for condition in self._classifying]
         self._versions = ClassVersions((*classifying, *node_sorts), self._failures)
         self.changes_classes = bool(self._versions)
@@ -418,6 +421,26 @@ class PredicateChain:
         asked = (one for one in conditions if one.on_reservation)
         answers = (self._answer(one, ask, node, reserve=reserve) for one in asked)
         return next((reason for reason in answers if reason is not None), None)
+
+    @property
+    def counts_room(self) -> bool:
+        """True if a predicate knows how many requests a node has room for."""
+        return bool(self._counting)
+
+    def room(self, ask: Ask, node: Node, most: int) -> int:
+        """Return how many requests like `ask` fit on `node`, at most `most`; 0 for a predicate that fails."""
+        for condition in self._counting:
+            try:
+                found = condition.predicate.room(ask, node)
+                if found is not None and (type(found) is not int or found < 0):
+                    raise TypeError(f"room returned {safe_repr(found)} instead of a number or None")
+            except contained() as error:
+                where = f"{ask.label} on {node.label}"
+                self._failures.report(condition.origin, "counting the room for", error, where)
+                found = 0
+            if found is not None and found < most:
+                most = found
+        return most
 
     def excludes(self, ask: Ask, node: Node) -> bool:
         """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""

@@ -58,7 +58,7 @@ class Replacement:
                 self._stopped.append(ready.popleft())
                 continue
             found = self._find(group, ask)
-            if found is not None:
+            if found is not None and self._commits(ask, *found):
                 return self._gangs.replace(found[0], ask, found[1])
             group.put_aside()
             if group.placeholders:
@@ -95,6 +95,11 @@ class Replacement:
             return found
         elsewhere = self._orders.find(ask)
         return None if elsewhere is None else (fallback, elsewhere)
+
+    def _commits(self, ask: Ask, placeholder: Allocation, node: Node) -> bool:
+        """Return False if a predicate fails to commit a request in place of a placeholder."""
+        books = self._orders.books
+        return books is None or books.plan([(ask, node)], [(placeholder, placeholder.node)])
 
     def _judge(self, ask: Ask, placeholder: Allocation) -> str | None:
         return self._orders.judge_without(ask, placeholder.node, [placeholder])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.model.ask_class import RestrictedClass
+
 if TYPE_CHECKING:
     from yunikorn.model.ask_class import AskClass
     from yunikorn.scheduling.predicate_calls import Condition
@@ -30,7 +32,8 @@ class SharedVerdicts:
     def of(self, ask_class: AskClass) -> Verdicts:
         """Return the verdicts for an ask class, which uses them from now on."""
         classes = ask_class.classes
-        if len(classes) != self._length:
+        # Those of restricted classes are followed by the restrictions.
+        if len(classes) != self._length and not isinstance(ask_class, RestrictedClass):
             return ask_class.verdicts  # that of a gang
         key = tuple([classes[at] for at in self._at])
         verdicts = self._known.get(key)

@@ -122,8 +122,7 @@ class StartFailures:
     def _classify_again(self, ask: Ask) -> None:
         """Update the class of a waiting request whose avoided nodes have changed."""
         partition = self._partition
-        ask_class = self._asks.class_of_known(ask)
-        pending_class = partition.pending_classes.of(ask_class, ask.app.limit_trackers)
+        pending_class = self._asks.pending_class_of(ask)
         if pending_class is ask.pending_class:
             return
         pausing = ask.unschedulable and ask.is_paused(partition.clock.now())

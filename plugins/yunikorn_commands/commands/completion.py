@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from yunikorn.cli.output import echo
+from yunikorn_commands.output import echo
 
 VARIABLE = "_YUNIKORN_COMPLETE"
-"""Variable by which the script asks for completions; `yunikorn.cli.main` handles it."""
+"""Variable by which the script asks for completions; `yunikorn_commands.command_group` handles it."""
 SHELLS = ("bash", "zsh", "fish")
 _ZSH_COMPLETION = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 """Command that turns on the completion of zsh, which is off unless ~/.zshrc does so."""

@@ -28,8 +28,8 @@ from yunikorn_kubernetes.api_server.api_resources import (
     PRIORITY_CLASSES,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.back_off import RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.config_maps import NAMES
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass

@@ -13,8 +13,8 @@ from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
+from yunikorn_kubernetes.api_server.back_off import from_system
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_service.background import begin_shared
 
 __all__ = ["AdmissionOptions", "run"]

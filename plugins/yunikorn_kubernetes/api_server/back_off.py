@@ -1,10 +1,32 @@
-"""Exponential back-off with jitter, on the clock of the event loop."""
+"""Exponential back-off with jitter, on the clock of the event loop.
+
+Random numbers spread the retries of many clients over time; no decision depends on them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+from random import Random
+from typing import Protocol
 
-from yunikorn_kubernetes.api_server.chance import RandomSource
+
+class RandomSource(Protocol):
+    """Source of random numbers."""
+
+    def uniform(self, a: float, b: float) -> float:
+        """Return a number between `a` and `b`."""
+        ...
+
+
+def seeded(seed: int) -> RandomSource:
+    """Return a source with a fixed sequence, for tests."""
+    return Random(seed)
+
+
+def from_system() -> RandomSource:
+    """Return a source whose seed comes from the operating system, for a running service."""
+    return Random(int.from_bytes(os.urandom(16), "big"))
 
 
 class BackOff:

@@ -20,8 +20,8 @@ from yunikorn.clock import Clock
 from yunikorn.errors import YunikornError
 from yunikorn_kubernetes.api_server.api_resources import LEASES
 from yunikorn_kubernetes.api_server.api_times import micro_time
+from yunikorn_kubernetes.api_server.back_off import RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.objects import Json
 
 T = TypeVar("T")

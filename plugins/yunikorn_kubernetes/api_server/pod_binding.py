@@ -9,9 +9,8 @@ from enum import Enum
 import attrs
 
 from yunikorn_kubernetes.api_server.api_resources import PODS
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.objects import Pod
 
 _log = logging.getLogger("yunikorn.kubernetes")

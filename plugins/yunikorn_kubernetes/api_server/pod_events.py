@@ -24,9 +24,8 @@ from yunikorn_kubernetes.api_server.api_resources import (
     ApiResource,
 )
 from yunikorn_kubernetes.api_server.api_times import micro_time
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.objects import Json, ObjectReference, Pod
 

@@ -10,9 +10,8 @@ import attrs
 from yunikorn.clock import Clock
 from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.api_times import whole_seconds
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.pod_binding import FORBIDDEN_TRIES, PodRef
 from yunikorn_kubernetes.api_server.write_queue import Priority, WriteQueue
 from yunikorn_kubernetes.objects import Condition, Json, Pod

@@ -14,9 +14,8 @@ import attrs
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes.api_server.api_resources import ApiObject, ApiResource, key_of
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.watch_lines import Bookmark, WatchEvent, WatchEventType
 from yunikorn_kubernetes.objects import ObjectMeta
 
@@ -251,6 +250,10 @@ class Reflector(Generic[T]):
             self._behind += 1
             if self._behind == 2:
                 raise ApiError(410, "Expired", f"the server is at version {version}, before {self._version}")
+
+    def written(self, item: T) -> None:
+        """Apply what a write of this process has returned, of which the watch may tell late."""
+        self._apply(WatchEvent(WatchEventType.MODIFIED, item))
 
     def _apply(self, event: WatchEvent[T]) -> None:
         """Apply one event, unless the store already has a later state of the object."""

@@ -9,9 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from yunikorn.clock import Clock
 from yunikorn_kubernetes.api_server.api_resources import PODS, ApiObject, ApiResource
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.pod_binding import FORBIDDEN_TRIES, PAUSES, Binding, BindResult, PodRef
 from yunikorn_kubernetes.api_server.pod_status import PodConditions
 from yunikorn_kubernetes.api_server.write_queue import WORKERS, Priority, WriteQueue

@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.output import echo
 from yunikorn.framework.defaults import import_default
 from yunikorn_commands.extras import importing_extra
+from yunikorn_commands.output import echo
 from yunikorn_service.log_levels import LEVELS
 from yunikorn_service.logs import FORMATS, AreaLevels, logging_to, parse_levels
 

@@ -8,6 +8,7 @@ bug, 130 after a second signal.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from yunikorn_service.service import ServiceOptions
 
 DOOR = "yunikorn_kubernetes.commands.kubernetes_door"
 SHIM = "yunikorn_kubernetes.shim.network"
+READERS = "yunikorn_kubernetes.workloads.chosen_readers"
 
 
 class KubernetesCommand(ServiceCommand):
@@ -96,6 +98,7 @@ def command(
         leader_election=leader_election,
         check_queues=lambda text: check_config(text, call.registry).problems,
         set_levels=AreaLevels().use if not call.levels else lambda _: None,
+        choose_readers=partial(_imported(READERS).choose_readers, call.registry),
     )
     service = ServiceOptions(
         ConfigFiles([] if config is None else [config]),

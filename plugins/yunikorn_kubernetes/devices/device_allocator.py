@@ -7,16 +7,17 @@ device wrongly, or refuse one without need, see docs/decisions/0212-selectors-an
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import attrs
 
+from yunikorn_kubernetes.devices.cel.cel_syntax import SelectorError
 from yunikorn_kubernetes.devices.device_objects import (
     ALL,
     NODE_NAME,
     DeviceAllocation,
     DeviceClass,
+    DeviceId,
     DeviceResult,
     Json,
     NodeChoice,
@@ -33,6 +34,9 @@ from yunikorn_kubernetes.devices.device_search import (
 from yunikorn_kubernetes.devices.device_usage import DeviceUsage
 from yunikorn_kubernetes.devices.node_pools import NodePools, SliceCatalog
 from yunikorn_kubernetes.devices.selected_devices import SelectorResults
+
+SHOWN_SELECTORS = 120
+"""Number of characters of selectors in a reason."""
 
 
 @attrs.frozen
@@ -78,6 +82,20 @@ class DeviceAllocator:
         if invalid is not None:
             raise AllocationError(f"{reason}; pool {invalid} is invalid: {invalid.problem}", is_local=True)
         return NoDevices(reason)
+
+    def usable(
+        self, node: str, attributes: Mapping[str, str], claim: ResourceClaim
+    ) -> tuple[DeviceId, ...] | None:
+        """Return the devices of a node of which such claims get the first ones that are free.
+
+        None where only a search finds out. For claims of one request without alternatives and constraints,
+        on nodes without counters.
+        """
+        pools = self._catalog.pools_of(node, attributes)
+        try:
+            return DeviceSearch(pools, [claim], self._classes, DeviceUsage(), self._results).interchangeable()
+        except AllocationError:
+            return None
 
 
 # -- results ---------------------------------------------------------------------------------------------
@@ -187,27 +205,32 @@ def _reason(pools: NodePools, claims: Sequence[ResourceClaim], search: DeviceSea
 
 def _shortage(wanted: WantedDevices, pools: NodePools, search: DeviceSearch) -> str:
     """Return why a request alone finds too few devices; empty if it finds enough."""
-    obstacles: Counter[Obstacle] = Counter()
+    obstacles: set[Obstacle] = set()
     positions = wanted.everything if wanted.request.mode == ALL else range(len(pools.placed))
     usable = 0
     for at in positions:
         try:
-            obstacle = search.obstacle(wanted, at)
-        except AllocationError:  # The search has not come to this device.
+            # First the selectors: a device of another model is not missing because it is taken.
+            is_selected = wanted.admission.admits(at)
+            obstacle = search.obstacle(wanted, at) if is_selected else Obstacle.SELECTOR
+        except (AllocationError, SelectorError):  # The search has not come to this device.
             obstacle = Obstacle.SELECTOR
         if obstacle is None:
             usable += 1
         else:
-            obstacles[obstacle] += 1
-    name = wanted.request.name
-    if not positions:
-        kind = f"no device of class {wanted.device_class.name}" if pools.placed else "no device"
-        return f"request {name} finds {kind} on the node"
+            obstacles.add(obstacle)
+    request = wanted.request
+    kind = f"of class {wanted.device_class.name}"
+    if request.selectors:
+        kind += f" with {' and '.join(request.selectors)[:SHOWN_SELECTORS]}"
+    if not positions or (obstacles == {Obstacle.SELECTOR} and not usable):
+        return f"no device {kind}, for request {request.name}"
     if usable >= wanted.count:
         return ""
-    why = ", ".join(f"{obstacles[one]} {one.value}" for one in Obstacle if obstacles[one])
-    found = f"request {name} needs {wanted.count} devices, and {usable} of {len(positions)} can serve it"
-    return f"{found} ({why})" if why else found
+    # Without numbers of obstacles, which differ from node to node: people see one reason for all nodes.
+    others = [one.value for one in Obstacle if one in obstacles and one is not Obstacle.SELECTOR]
+    why = f" (others are {', '.join(others)})" if others else ""
+    return f"{usable} of {wanted.count} devices {kind} can be had, for request {request.name}{why}"
 
 
 def _updating(pools: NodePools) -> str:

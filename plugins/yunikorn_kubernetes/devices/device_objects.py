@@ -262,8 +262,8 @@ class ResourceClaim:
 
     @property
     def key(self) -> str:
-        """Name with namespace."""
-        return f"{self.namespace}/{self.name}"
+        """Name with namespace; without one for a claim that its pod names."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 # -- allocations ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import attrs
 
-from yunikorn_kubernetes.devices.cel.device_selector import SelectorError
+from yunikorn_kubernetes.devices.cel.cel_syntax import SelectorError
 from yunikorn_kubernetes.devices.cel.exact_quantity import ExactQuantity
 from yunikorn_kubernetes.devices.device_constraints import ConstraintState
 from yunikorn_kubernetes.devices.device_objects import (
@@ -359,6 +359,27 @@ class DeviceSearch:
     def usable(self, wanted: WantedDevices) -> list[int]:
         """Return the positions of the devices that can serve a request now."""
         return [at for at in range(len(self._placed)) if self.obstacle(wanted, at) is None]
+
+    def interchangeable(self) -> tuple[DeviceId, ...] | None:
+        """Return the devices of which the only request takes the first ones that are free.
+
+        None where that depends on more than which are free. Raises `AllocationError`.
+        """
+        wanted = self.requests[0][0].alternatives[0]
+        if wanted.request.mode == ALL or wanted.is_admin:
+            return None
+        found, possible = [], dict[int, bool]()
+        for at, placed in enumerate(self._placed):
+            traits = placed.device.traits
+            if traits.is_shared:
+                return None
+            if self._admits(wanted, at):
+                if id(traits) not in possible:
+                    # Devices with equal traits differ only in what selectors read.
+                    possible[id(traits)] = self.obstacle(wanted, at) is None
+                if possible[id(traits)]:
+                    found.append(placed.id)
+        return tuple(found)
 
     def could_serve(self, claim: ResourceClaim, wanted: WantedDevices) -> bool:
         """Return True if enough devices serve a request now, each constraint of its claim for itself."""

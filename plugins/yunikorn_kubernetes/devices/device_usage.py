@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from yunikorn_kubernetes.devices.device_objects import DeviceId, DeviceResult
 
@@ -49,6 +49,12 @@ class DeviceUsage:
         consumed = self._consumed.setdefault(device, {})
         for name, amount in result.consumed:
             consumed[name] = consumed.get(name, 0) + sign * amount.nanos
+
+    def count_free(self, devices: Collection[DeviceId]) -> int | None:
+        """Return the number of devices of which claims have nothing; None if they have shares of some."""
+        if self._shares and not self._shares.keys().isdisjoint(devices):
+            return None
+        return len(devices) - sum(map(self._whole.__contains__, devices))
 
     def is_taken(self, device: DeviceId) -> bool:
         """Return True if a claim has the whole device."""

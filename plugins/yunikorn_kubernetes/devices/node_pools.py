@@ -124,7 +124,7 @@ class SliceCatalog:
             return known
         found: dict[_PoolId, list[ResourceSlice]] = {}
         for one in (*self._of_node.get(name, ()), *self._everywhere):
-            if _concerns(one, name, attributes):
+            if concerns(one, name, attributes):
                 _add_newest(found, one)
         pools = (self._pool(key, slices) for key, slices in found.items())
         made = NodePools(name, dict(attributes), (pool for pool in pools if pool is not None))
@@ -151,7 +151,7 @@ class SliceCatalog:
         return pool
 
 
-def _concerns(one: ResourceSlice, name: str, attributes: Mapping[str, str]) -> bool:
+def concerns(one: ResourceSlice, name: str, attributes: Mapping[str, str]) -> bool:
     """Return True if a slice has counters, devices for a node, or cannot be read."""
     if one.counter_sets:
         return True

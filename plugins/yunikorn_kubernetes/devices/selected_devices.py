@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
-from yunikorn_kubernetes.devices.cel.cel_values import CelMap
-from yunikorn_kubernetes.devices.cel.device_selector import (
-    CompiledSelector,
-    Read,
-    SelectorError,
-    compile_selector,
-    device_value,
+from yunikorn_kubernetes.devices.cel.cel_syntax import SelectorError
+from yunikorn_kubernetes.devices.device_objects import (
+    Device,
+    UnsupportedValue,
+    VersionValue,
 )
-from yunikorn_kubernetes.devices.device_objects import Device, UnsupportedValue, VersionValue
 from yunikorn_kubernetes.devices.node_pools import NodePools
+
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.devices.cel.cel_values import CelMap
+    from yunikorn_kubernetes.devices.cel.device_selector import CompiledSelector, Read
 
 MOST_RESULTS_KEPT = 65_536
 """Number of distinct devices whose results are kept for a selector."""
@@ -42,6 +44,9 @@ class _OfSelector:
     """Results of one selector, by what it reads."""
 
     def __init__(self, expression: str) -> None:
+        # Imported here because expressions slow down the start.
+        from yunikorn_kubernetes.devices.cel.device_selector import compile_selector
+
         self._compiled = compile_selector(expression)
         self._results: dict[Hashable, bool | SelectorError] = {}
         reads = None if isinstance(self._compiled, SelectorError) else self._compiled.reads
@@ -70,6 +75,8 @@ def _result(compiled: CompiledSelector, driver: str, device: Device) -> bool | S
 
 
 def _value(driver: str, device: Device) -> CelMap:
+    from yunikorn_kubernetes.devices.cel.device_selector import device_value
+
     found: list[tuple[str, object]] = []
     for name, value in zip(device.attributes.names, device.values, strict=True):
         if isinstance(value, UnsupportedValue):

@@ -48,6 +48,8 @@ MOST_ATTRIBUTES = 256
 SHOWN_PROBLEMS = 5
 INT64 = 2**63
 _LISTS = ("ints", "bools", "strings", "versions")
+_OWN_KEYS = ("name", "attributes")
+"""Keys in which devices of one model differ."""
 _KEPT = 65_536
 """Number of distinct objects of a kind that are kept in order to share them."""
 
@@ -61,6 +63,8 @@ class SliceReader:
         """Create a reader that has read nothing."""
         self._names: dict[tuple[str, ...], AttributeNames] = {}
         self._traits: dict[DeviceTraits, DeviceTraits] = {}
+        self._known: dict[str, DeviceTraits] = {}
+        """Traits by the text of what a device has beside its own keys."""
         self._values: dict[AttributeValue, AttributeValue] = {}
 
     def read(self, found: Json) -> ResourceSlice:
@@ -117,7 +121,7 @@ class SliceReader:
             found = sorted(_bounded(entry, "attributes").items())
             values = tuple(self._shared_value(attribute_value(key, one)) for key, one in found)
             names = self._shared_names(tuple(intern(key) for key, _ in found))
-            traits = self._shared_traits(_traits(entry))
+            traits = self._traits_of(entry)
         except UnreadableText as error:
             raise UnreadableText(f"device {name}: {error}") from None
         return Device(intern(name), names, values, traits)
@@ -131,8 +135,15 @@ class SliceReader:
             _keep(self._names, names, found)
         return found
 
-    def _shared_traits(self, traits: DeviceTraits) -> DeviceTraits:
-        return self._traits.get(traits) or _keep(self._traits, traits, traits)
+    def _traits_of(self, entry: Json) -> DeviceTraits:
+        # The text tells the number 1 from the truth value.
+        text = repr([pair for pair in entry.items() if pair[0] not in _OWN_KEYS])
+        found = self._known.get(text)
+        if found is None:
+            traits = _traits(entry)
+            found = self._traits.get(traits) or _keep(self._traits, traits, traits)
+            _keep(self._known, text, found)
+        return found
 
     def _shared_value(self, value: AttributeValue) -> AttributeValue:
         if type(value) is str:
@@ -176,15 +187,16 @@ def node_choice(table: Mapping[str, Any]) -> NodeChoice | None:
     return NodeChoice(
         # A term without requirements matches no node.
         term=term if term.labels or term.fields else None,
-        fields=tuple(_compact(one) for one in tables_of(terms[0].get("matchFields"), "matchFields")),
+        fields=tuple(compact(one) for one in tables_of(terms[0].get("matchFields"), "matchFields")),
         expressions=tuple(
-            _compact(one) for one in tables_of(terms[0].get("matchExpressions"), "matchExpressions")
+            compact(one) for one in tables_of(terms[0].get("matchExpressions"), "matchExpressions")
         ),
         has_selector=True,
     )
 
 
-def _compact(value: Any) -> str:
+def compact(value: Any) -> str:
+    """Return JSON without spaces and with sorted keys: equal values have equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 

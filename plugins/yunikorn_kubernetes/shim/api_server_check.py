@@ -8,11 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, ROLES, UNAUTHORIZED, refused_object
+from yunikorn_kubernetes.api_server.access_reviews import (
+    FORBIDDEN,
+    ROLES,
+    UNAUTHORIZED,
+    Right,
+    denied,
+    refused_object,
+)
 from yunikorn_kubernetes.api_server.api_resources import LEASES, ApiResource
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.shim.rights import check_rights
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -37,6 +43,19 @@ async def is_served(server: ApiServer, resource: ApiResource[Any]) -> bool:
             _log.warning("%s are not read: %s; see %s", resource.plural, error, ROLES)
         return False
     return True
+
+
+async def are_served(
+    server: ApiServer, resources: Sequence[ApiResource[Any]], rights: Sequence[Right]
+) -> bool:
+    """Return True if a server has all of these resources, and this process all rights; see `is_served`."""
+    for resource in resources:
+        if not await is_served(server, resource):
+            return False
+    missing = await denied(server, rights)
+    if missing:
+        _log.warning("%s are not used: %s; see %s", resources[-1].plural, "; ".join(missing), ROLES)
+    return not missing
 
 
 class FirstContact:

@@ -324,7 +324,7 @@ class ApplicationFlow:
             group=task.group,
             priority=task.priority,
             resource=task.resource,
-            tags=task.tags,
+            tags=self._cluster.translation.tags(task.pod),
         )
         self._cluster.tasks[task.uid] = renewed
         self.add(renewed)
@@ -337,8 +337,11 @@ class ApplicationFlow:
         del app.tasks[task.uid]
         if app.state == RESUMING:
             self._note_end(app)
-        elif app.state == RESERVING and task.placeholder and self._is_disrupted(task, app):
-            self._placeholders.replace(app, task)
+        elif app.state == RESERVING and task.placeholder and not is_terminated(task.pod):
+            if self._is_disrupted(task, app):
+                self._placeholders.replace(app, task)
+            else:
+                app.deleted.append(task)
         if app.tasks:
             return
         if app.state in ENDED:
@@ -348,13 +351,20 @@ class ApplicationFlow:
             self._cluster.batches.remove_application(app.id, app.batch)
             self._forget(app)
 
+    def node_removed(self, name: str) -> None:
+        """Replace placeholders that ended with a node: pods and nodes are watched apart, in no order."""
+        for app in [*self._cluster.applications.values()]:
+            lost = [task for task in app.deleted if task.node == name]
+            app.deleted = [task for task in app.deleted if task.node != name] if lost else app.deleted
+            if app.state == RESERVING:
+                for task in lost:
+                    self._placeholders.replace(app, task)
+
     def _is_disrupted(self, task: Task, app: KubernetesApplication) -> bool:
         """Return True for a placeholder that was preempted, or that ended with its node or owner.
 
         Others are not replaced: one that failed would fail again, one that a person deleted is not wanted.
         """
-        if is_terminated(task.pod):
-            return False
         if task.termination == TerminationType.PREEMPTED_BY_SCHEDULER:
             return True
         if task.node and task.node not in self._cluster.nodes:

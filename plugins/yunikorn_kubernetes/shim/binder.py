@@ -1,4 +1,8 @@
-"""Bindings under way: volumes are chosen and bound first, then the pod is bound to its node."""
+"""Bindings under way: claims get their devices, volumes are bound, then the pod is bound to its node.
+
+Members of a gang that were placed together are bound when the claims of all of them have their devices: a
+claim that fails costs no pod that has started.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
+from yunikorn_kubernetes.shim.gang_claims import GangClaims
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.volumes.cluster_volumes import VolumeConflict
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
@@ -29,19 +35,21 @@ class Binder:
         volume_binder: VolumeBinder,
         bound: Callable[[Task], object],
         failed: Callable[[Task, str, str], object],
+        claim_binder: ClaimBinder | None = None,
     ) -> None:
-        """Create without bindings.
+        """Create without bindings; without `claim_binder`, pods have no claims to devices.
 
         `bound` is called with a task whose pod was bound, and `failed` with a task, a reason and a text if
         the binding has failed for good.
         """
         self._writes, self._volume_binder, self._volumes = writes, volume_binder, volume_binder.volumes
         self._bound, self._failed = bound, failed
+        self._claim_binder = claim_binder
         self._running = BackgroundTasks(_log)
         """Bindings by uid of the pod."""
 
-    def begin(self, task: Task) -> None:
-        """Begin the binding of a task to `task.node`."""
+    def begin(self, task: Task, together: GangClaims | None = None) -> None:
+        """Begin the binding of a task to `task.node`, `together` with other members of its gang."""
         problem = ""
         try:
             self._volumes.assume(task.uid, task.node)
@@ -53,17 +61,33 @@ class Binder:
         if problem:
             self._end(task, "AssumePodError" if task.placeholder else "AssumePodFailed", problem)
             return
-        self._running.begin(self._bind(task, task.node), f"the binding of {task.label}", key=task.uid)
+        if self._claim_binder is not None:
+            self._claim_binder.claims.assume(task.uid)
+        self._running.begin(
+            self._bind(task, task.node, together), f"the binding of {task.label}", key=task.uid
+        )
 
     def cancel(self, task: Task) -> None:
         """End the binding of a task, if there is one; a call to the API server may still succeed."""
         if self._running.cancel(task.uid):
             self._writes.forget(task.uid)
         self._volumes.forget(task.uid)
+        self._give_back(task)
 
-    async def _bind(self, task: Task, node: str) -> None:
-        reason, act = "PodVolumesBindFailure", "binding volumes"
+    def _give_back(self, task: Task) -> None:
+        """Take the devices of a task back that is not bound."""
+        if self._claim_binder is not None:
+            self._claim_binder.give_back(task.uid)
+            self._claim_binder.claims.forget(task.uid)
+
+    async def _bind(self, task: Task, node: str, together: GangClaims | None) -> None:
+        reason, act = "PodClaimsBindFailure", "allocating devices"
         try:
+            pod = task.pod
+            has_claims = pod.spec.resource_claims or pod.status.extended_resource_claim_status
+            if task.devices or has_claims or together is not None:
+                await self._allocate(task, together)
+            reason, act = "PodVolumesBindFailure", "binding volumes"
             await self._volume_binder.bind(task.uid)
             reason, act = "PodBindFailure", f"bind to node {node} failed"
             result = await self._writes.bind(PodRef.of(task.pod), node)
@@ -77,6 +101,8 @@ class Binder:
         if result.outcome is BindOutcome.BOUND and result.node == node:
             self._running.cancel(task.uid)
             self._volumes.forget(task.uid)
+            if self._claim_binder is not None:
+                self._claim_binder.bound(task.uid)
             self._bound(task)
         elif result.outcome in FINDABLE:
             # The pod is gone, or another party has bound it: the watch will report which.
@@ -84,14 +110,31 @@ class Binder:
         else:
             self._end(task, reason, f"{act}: {result.message}")
 
+    async def _allocate(self, task: Task, together: GangClaims | None) -> None:
+        """Give the claims of a task their devices, and wait for those of other members of its gang."""
+        binder = self._claim_binder
+        try:
+            if binder is not None:
+                await binder.write(task.pod, task.devices)
+                await binder.wait_until_ready(task.uid)
+            if together is not None:
+                await together.wait(task)
+        except BaseException:
+            if together is not None:
+                together.fail(task)
+            raise
+
     def _end(self, task: Task, reason: str, note: str) -> None:
         self._running.cancel(task.uid)
         self._volumes.forget(task.uid)
+        self._give_back(task)
         self._failed(task, reason, note)
 
     def close(self) -> None:
         """End all bindings."""
         self._running.cancel_all()
+        if self._claim_binder is not None:
+            self._claim_binder.close()
 
 
 def _bug(error: BaseException) -> str:

@@ -138,7 +138,7 @@ class Conditions:
         terms = self._cluster.terms.get(task.app_id) if task.group else None
         if terms is not None and terms.gang is not None:
             message = shortened(f"{terms.tags[APP_TAG_WORKLOAD]}; {message}")
-        self._cluster.watcher.waits(task.app_id, message)
+        self._cluster.watcher.waits(task.app_id, message, lacks_nodes=reason == UNSCHEDULABLE)
         now = asyncio.get_running_loop().time()
         is_new = task.shown is None or (task.shown.reason, task.shown.kinds) != (reason, kinds)
         if task.shown is not None and (task.shown.reason, task.shown.message) == (reason, message):

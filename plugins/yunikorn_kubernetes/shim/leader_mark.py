@@ -6,9 +6,8 @@ import asyncio
 import logging
 
 from yunikorn_kubernetes.api_server.api_resources import PODS
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.names import LEADER
 
 _log = logging.getLogger("yunikorn.kubernetes")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,8 +17,8 @@ from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, WATCHED
+from yunikorn_kubernetes.api_server.back_off import from_system
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_kubernetes.api_server.lease import LeaderElection
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
@@ -26,7 +26,7 @@ from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.config_maps import CONFIGS
 from yunikorn_kubernetes.names import POD_PREFERENCES
-from yunikorn_kubernetes.shim.api_server_check import FirstContact, is_served
+from yunikorn_kubernetes.shim.api_server_check import FirstContact, are_served, is_served
 from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
 from yunikorn_kubernetes.shim_settings import ShimLogLevels
@@ -36,6 +36,8 @@ from yunikorn_service.background import begin_shared
 if TYPE_CHECKING:
     from yunikorn_kubernetes.shim.shim import Shim
     from yunikorn_kubernetes.shim.shim_parts import ShimParts
+    from yunikorn_kubernetes.workloads.chosen_readers import WorkloadReaders
+    from yunikorn_kubernetes.workloads.reader_calls import Report
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -54,6 +56,12 @@ BUSY = 20
 
 def _no_check(_: str) -> Iterable[Problem]:
     return ()
+
+
+def _no_readers(entries: Collection[str], report: Report) -> WorkloadReaders:
+    from yunikorn_kubernetes.workloads.chosen_readers import WorkloadReaders
+
+    return WorkloadReaders(())
 
 
 @attrs.frozen
@@ -78,6 +86,8 @@ class KubernetesOptions:
     """Returns the problems of a queue configuration."""
     set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs."""
+    choose_readers: Callable[[Collection[str], Report], WorkloadReaders] = _no_readers
+    """Returns the workload readers for the entries of their setting."""
 
 
 class KubernetesNetwork:
@@ -264,6 +274,11 @@ class KubernetesNetwork:
     ) -> ShimParts:
         """Make the parts that watch, write and decide."""
         # Imported here because a process that waits for the API server or its lease needs none of them.
+        from yunikorn_kubernetes.resource_claims.claim_objects import (
+            CLAIM_RIGHTS,
+            DEVICE_RESOURCES,
+            DEVICE_TAINT_RULES,
+        )
         from yunikorn_kubernetes.shim.shim_parts import make_parts
         from yunikorn_kubernetes.workloads.pod_groups import POD_GROUPS
 
@@ -272,17 +287,21 @@ class KubernetesNetwork:
         limit = RateLimit(max(settings.qps, 0), max(settings.burst, 1))
         limited = ApiServer(connection, rate_limit=limit, may_write=self._leads)
         self._images = POD_PREFERENCES in current.queues
+        devices = await access.answered(lambda: are_served(limited, DEVICE_RESOURCES, CLAIM_RIGHTS))
         parts = make_parts(
             self._core,
             limited,
             events,
             settings,
             lambda: configuration.current if options.config_maps else None,
+            readers=options.choose_readers(settings.workload_kinds, self._core.threaded.failures.reports.add),
             version=options.version,
             clock=SystemClock(),
             chance=self._chance,
             permitted=self._leads,
             pod_groups=await access.answered(lambda: is_served(limited, POD_GROUPS)),
+            devices=devices,
+            taint_rules=devices and await access.answered(lambda: is_served(limited, DEVICE_TAINT_RULES)),
             images=self._images,
         )
         if options.config_maps:

@@ -7,6 +7,7 @@ import logging
 from yunikorn.interface.messages import NewNodeInfo, NodeAction, UpdateNodeInfo
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.objects import Node
+from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.shim_states import (
@@ -26,8 +27,10 @@ _log = logging.getLogger("yunikorn.kubernetes.nodes")
 class NodeFlow:
     """Moves nodes through their states."""
 
-    def __init__(self, cluster: ShimCluster, tasks: TaskFlow, events: PodEvents) -> None:
-        self._cluster, self._tasks, self._events = cluster, tasks, events
+    def __init__(
+        self, cluster: ShimCluster, applications: ApplicationFlow, tasks: TaskFlow, events: PodEvents
+    ) -> None:
+        self._cluster, self._applications, self._tasks, self._events = cluster, applications, tasks, events
 
     def changed(self, node: Node) -> None:
         """Register a new node, or send the changes of a known one."""
@@ -127,3 +130,4 @@ class NodeFlow:
                 self._tasks.node_lost(task)
             else:
                 task.uuid = ""
+        self._applications.node_removed(name)

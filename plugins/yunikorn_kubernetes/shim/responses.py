@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from yunikorn.interface.messages import (
     Allocation,
@@ -14,8 +14,10 @@ from yunikorn.interface.messages import (
     TerminationType,
     UpdateResponse,
 )
+from yunikorn_kubernetes.names import TAG_DEVICES
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.deletions import Deletions
+from yunikorn_kubernetes.shim.gang_claims import GangClaims
 from yunikorn_kubernetes.shim.node_flow import NodeFlow
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import ALLOCATED, COMPLETED, SCHEDULING
@@ -63,8 +65,9 @@ class Responses:
             self._nodes.rejected(rejected_node.node_id, rejected_node.reason)
         for failed in response.failed_node_updates:
             _log.warning("the update of node %s failed: %s", failed.node_id, failed.reason)
+        together = self._gangs_with_claims(response.new_allocations)
         for placed in response.new_allocations:
-            self._placed(placed)
+            self._placed(placed, together)
         for refused in response.rejected_allocations:
             self._refused(refused)
         for released in response.released_allocations:
@@ -72,7 +75,21 @@ class Responses:
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
 
-    def _placed(self, placed: Allocation) -> None:
+    def _gangs_with_claims(self, placed: Sequence[Allocation]) -> dict[str, GangClaims]:
+        """Return the gangs, by application, whose members were placed together and have claims to devices."""
+        members: dict[str, list[Task]] = {}
+        claiming = {one.application_id for one in placed if TAG_DEVICES in one.allocation_tags}
+        for one in placed:
+            task = self._cluster.tasks.get(one.allocation_key)
+            if task is not None and task.state == SCHEDULING and task.group and not task.placeholder:
+                members.setdefault(task.app_id, []).append(task)
+        return {
+            app_id: GangClaims(tasks)
+            for app_id, tasks in members.items()
+            if len(tasks) > 1 and app_id in claiming
+        }
+
+    def _placed(self, placed: Allocation, together: Mapping[str, GangClaims]) -> None:
         task = self._cluster.tasks.get(placed.allocation_key)
         if task is None:
             if placed.application_id:
@@ -81,7 +98,9 @@ class Responses:
         elif task.is_bound:
             self._tasks.acknowledge(task, placed.node_id, placed.uuid)
         elif not self._cluster.batches.is_stale(task.first_batch):
-            self._tasks.allocate(task, placed.node_id, placed.uuid)
+            devices = placed.allocation_tags.get(TAG_DEVICES, "")
+            gang = together.get(task.app_id) if task.group else None
+            self._tasks.allocate(task, placed.node_id, placed.uuid, devices, gang)
 
     def _refused(self, refused: RejectedAllocationAsk) -> None:
         task = self._cluster.tasks.get(refused.allocation_key)

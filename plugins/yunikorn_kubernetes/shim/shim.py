@@ -21,11 +21,13 @@ from yunikorn.interface.messages import (
     EventRecordType,
     RegisterResourceManagerRequest,
     UpdateContainerSchedulingStateRequest,
+    UpdateRequest,
     UpdateResponse,
 )
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Node, Pod
+from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.batches import Batches
 from yunikorn_kubernetes.shim.conditions import Conditions
@@ -88,6 +90,10 @@ class World(Protocol):
         """Return all pods."""
         ...
 
+    def flush(self) -> None:
+        """Report now what a change of other objects means, and what would be reported in a later turn."""
+        ...
+
 
 class Shim:
     """Resource manager for one Kubernetes cluster."""
@@ -105,10 +111,12 @@ class Shim:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         readings: WorkloadReadings | None = None,
         gang_timeout: float = TIMEOUT,
+        claim_binder: ClaimBinder | None = None,
     ) -> None:
         """Create a shim that is not registered; `registration` is asked at each registration.
 
-        Without `readings`, no gang is taken from the owner of its pods.
+        Without `readings`, no gang is taken from the owner of its pods; without `claim_binder`, pods have no
+        claims to devices.
         """
         self._core, self._registration, self._events = core, registration, events
         self.rm_id = registration().rm_id
@@ -120,7 +128,7 @@ class Shim:
         """Changes that arrive during a recovery; None otherwise."""
         self.batches = Batches(self.rm_id, self._wake.set)
         self.cluster = ShimCluster(self.batches, translation)
-        self._deletions = Deletions(writes, sleep)
+        self._deletions = Deletions(writes, clock, sleep)
         self._failures = PodFailures(writes, events, sleep)
         self.conditions = Conditions(self.cluster, core, writes, events, self.rm_id, sleep)
         self._tasks = TaskFlow(
@@ -131,7 +139,9 @@ class Shim:
             events,
             self.conditions,
             lambda task: self._applications.task_bound(task),
+            claim_binder,
         )
+        self._claim_binder = claim_binder
         self._placeholders = Placeholders(
             self.cluster,
             writes,
@@ -149,7 +159,7 @@ class Shim:
             self.conditions,
             lambda app_id, reason: self.workloads.refused(app_id, reason),
         )
-        self._nodes = NodeFlow(self.cluster, self._tasks, events)
+        self._nodes = NodeFlow(self.cluster, self._applications, self._tasks, events)
         readings = readings if readings is not None else WorkloadReadings.of_nothing()
         self.workloads = WorkloadGangs(
             self.cluster,
@@ -206,6 +216,8 @@ class Shim:
 
         Changes that arrive meanwhile follow, so that no object is set back to an earlier version.
         """
+        if self._claim_binder is not None:
+            self._claim_binder.recover()
         backlog: list[Callable[[], object]] = []
         self._backlog = backlog
         nodes, known = [*world.nodes()], [*world.pods()]
@@ -232,8 +244,14 @@ class Shim:
             self._wake.clear()
             if self._resync_wanted:
                 await self._report_again()
-            while (request := self.batches.take()) is not None:
+            while (request := self._next_batch()) is not None:
                 await self._core.update(request)
+
+    def _next_batch(self) -> UpdateRequest | None:
+        if self._world is not None:
+            # The end of a pod, and that its devices are taken until they are given back, belong together.
+            self._world.flush()
+        return self.batches.take()
 
     def _want_resync(self) -> None:
         self._resync_wanted = True

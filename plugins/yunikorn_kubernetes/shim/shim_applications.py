@@ -38,6 +38,8 @@ class KubernetesApplication:
     """Uids of the controllers that have made its pods, "" for pods without one."""
     originator: str = ""
     """Uid of the pod that owns the placeholders: the first pod of the application."""
+    deleted: list[Task] = attrs.Factory(list)
+    """Placeholders that were deleted, by a person as it seems, while the gang collected room."""
     reason: str = ""
     """Reason of a failure."""
     core_state: str = ""

@@ -37,8 +37,8 @@ class AssignmentWatcher:
     def preempted(self, uid: str) -> None:
         """Note that the core ends the pod to make room."""
 
-    def waits(self, app_id: str, message: str) -> None:
-        """Note why a pod of an application waits."""
+    def waits(self, app_id: str, message: str, *, lacks_nodes: bool = False) -> None:
+        """Note why a pod of an application waits, and whether only nodes with room are lacking."""
 
 
 class ShimCluster:

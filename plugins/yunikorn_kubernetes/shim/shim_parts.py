@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 
 import attrs
 import re2
 
 from yunikorn.clock import SECOND, Clock
+from yunikorn_kubernetes.api_server.back_off import RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
 from yunikorn_kubernetes.shim.watches import Watches
@@ -20,8 +20,8 @@ from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
+from yunikorn_kubernetes.workloads.chosen_readers import WorkloadReaders
 from yunikorn_kubernetes.workloads.owner_objects import object_reader
-from yunikorn_kubernetes.workloads.reader_registry import load_readers
 from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 from yunikorn_service.async_scheduler import AsyncScheduler
 
@@ -42,20 +42,32 @@ def make_parts(
     settings: ServiceSettings,
     current: Callable[[], ClusterConfig | None],
     *,
+    readers: WorkloadReaders,
     version: str,
     clock: Clock,
     chance: RandomSource,
     permitted: Callable[[], bool],
     pod_groups: bool,
+    devices: bool,
+    taint_rules: bool,
     images: bool,
 ) -> ShimParts:
     """Make the parts that watch, write and decide.
 
     `current` returns the configuration of the ConfigMaps at each registration, None where the core has one of
-    its own. `permitted` is asked before each write. With `pod_groups` the API server has PodGroups; `images`
-    are read if a policy counts them.
+    its own. `permitted` is asked before each write. With `pod_groups` the API server has PodGroups, with
+    `devices` claims to devices, and with `taint_rules` DeviceTaintRules; `images` are read if a policy counts
+    them.
     """
-    watches = Watches(server, chance, pod_groups=pod_groups, images=images)
+    watches = Watches(
+        server,
+        chance,
+        pod_groups=pod_groups,
+        devices=devices,
+        taint_rules=taint_rules,
+        device_resources=settings.device_class_resources,
+        images=images,
+    )
     writes = QueuedWrites(server, watches.pods_by_name, clock=clock, random=chance, permitted=permitted)
     timeout = settings.volume_bind_timeout / SECOND
     shim = Shim(
@@ -66,8 +78,9 @@ def make_parts(
         _translator(watches, settings, chance, images=images),
         clock,
         lambda: _registration(current(), settings, version),
-        readings=_readings(server, watches, settings),
+        readings=_readings(server, watches, settings, readers),
         gang_timeout=settings.workload_gang_timeout / SECOND,
+        claim_binder=ClaimBinder(server, watches.claims, random=chance, clock=clock) if devices else None,
     )
     return ShimParts(watches, writes, shim)
 
@@ -99,16 +112,18 @@ def _translator(
             settings.instance_type_label,
             images,
         ),
+        watches.claims,
     )
 
 
-def _readings(server: ApiServer, watches: Watches, settings: ServiceSettings) -> WorkloadReadings:
+def _readings(
+    server: ApiServer, watches: Watches, settings: ServiceSettings, readers: WorkloadReaders
+) -> WorkloadReadings:
     if settings.disable_gang_scheduling:
         return WorkloadReadings.of_nothing()
     return WorkloadReadings(
-        load_readers(os.environ),
+        readers,
         object_reader(server),
-        settings.workload_kinds,
         namespaces=watches.references.namespaces,
         groups=watches.pod_groups,
         bypasses=_matcher(settings.workload_bypass_queues),

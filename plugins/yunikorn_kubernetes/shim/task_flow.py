@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.text import listed
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.names import TAG_CLAIMS, TAG_DEVICES
+from yunikorn_kubernetes.objects import Condition
+from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.binder import Binder
 from yunikorn_kubernetes.shim.conditions import Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
+from yunikorn_kubernetes.shim.gang_claims import GangClaims
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import ALLOCATED, BOUND, COMPLETED, NEW, SCHEDULING, TASK, fire
 from yunikorn_kubernetes.shim.tasks import Task
@@ -21,6 +25,10 @@ _log = logging.getLogger("yunikorn.kubernetes.tasks")
 
 IN_CORE = (SCHEDULING, ALLOCATED, BOUND)
 """States of tasks of which the core has a request or an allocation."""
+PREEMPTED = Condition(
+    "DisruptionTarget", "True", "PreemptionByScheduler", "preempted by YuniKorn to make room for other pods"
+)
+"""Condition of victims of preemption, by which failure policies of Jobs recognise them."""
 
 
 class TaskFlow:
@@ -35,11 +43,12 @@ class TaskFlow:
         events: PodEvents,
         conditions: Conditions,
         on_bound: Callable[[Task], object],
+        claim_binder: ClaimBinder | None = None,
     ) -> None:
         """Create the flow; `on_bound` is called with a task that has become bound."""
         self._cluster, self._deletions, self._events = cluster, deletions, events
         self._conditions, self._on_bound = conditions, on_bound
-        self._binder = Binder(writes, volumes, self.bound, self.bind_failed)
+        self._binder = Binder(writes, volumes, self.bound, self.bind_failed, claim_binder)
 
     def close(self) -> None:
         """End all bindings."""
@@ -72,7 +81,11 @@ class TaskFlow:
     def refresh(self, task: Task) -> None:
         """Recompute resources and tags of a task, and send a change to the core."""
         translation = self._cluster.translation
-        resource, tags = translation.resource(task.pod), translation.tags(task.pod)
+        resource = translation.resource(task.pod, task.devices)
+        tags = translation.tags(task.pod)
+        if task.devices:
+            # The devices of an allocation stay the same, whatever becomes of the claims.
+            tags = with_devices(tags, task.tags)
         if resource == task.resource and tags == task.tags:
             return
         task.resource, task.tags = resource, tags
@@ -87,12 +100,22 @@ class TaskFlow:
 
     # -- placements ---------------------------------------------------------------------------------
 
-    def allocate(self, task: Task, node: str, uuid: str) -> None:
-        """Bind the pod of a task to the node that the core chose."""
+    def allocate(
+        self, task: Task, node: str, uuid: str, devices: str = "", together: GangClaims | None = None
+    ) -> None:
+        """Bind the pod of a task to the node, with the `devices`, that the core chose.
+
+        Members of a gang are bound `together`.
+        """
         if fire(TASK, task, "TaskAllocated", f"node {node}"):
             task.node, task.uuid = node, uuid
+            if devices:
+                task.tags = {**task.tags, TAG_DEVICES: devices}
             self._cluster.assign(task.uid, node)
-            self._binder.begin(task)
+            self._binder.begin(task, together)
+            if devices:
+                # The devices may be fewer than in the worst case, which the request has counted.
+                self.refresh(task)
 
     def bound(self, task: Task) -> None:
         """Note that the API server has bound the pod of a task."""
@@ -111,10 +134,13 @@ class TaskFlow:
             return
         self._events.pod(task.pod, reason, "Binding", note, warning=True)
         _log.warning("%s: %s", task.label, note)
-        uuid = task.uuid
+        uuid, had_devices = task.uuid, bool(task.devices)
         self._unplace(task, task.node, note)
         failed = TerminationType.SCHEDULING_FAILED_ON_RM
         task.batch = self._cluster.batches.release(task.app_id, task.uid, failed, note, uuid=uuid)
+        if had_devices:
+            # The core returns the request with the devices of the allocation.
+            self._cluster.send(task)
 
     def node_lost(self, task: Task) -> None:
         """Return a task that was placed on a node that is gone, and not bound yet, to the pending ones."""
@@ -131,6 +157,9 @@ class TaskFlow:
         if fire(TASK, task, "BindFailed", reason):
             self._cluster.unassign(task.uid, node)
             task.node = task.uuid = ""
+            if task.devices:
+                translation = self._cluster.translation
+                task.resource, task.tags = translation.resource(task.pod), translation.tags(task.pod)
 
     # -- pods that have a node ----------------------------------------------------------------------
 
@@ -175,7 +204,8 @@ class TaskFlow:
         task.termination = termination
         if termination == TerminationType.PREEMPTED_BY_SCHEDULER:
             self._cluster.watcher.preempted(task.uid)
-        self._deletions.delete(task)
+        is_victim = termination == TerminationType.PREEMPTED_BY_SCHEDULER and not task.placeholder
+        self._deletions.delete(task, PREEMPTED if is_victim else None)
 
     def reject(self, task: Task, reason: str) -> None:
         """Note that the core refuses the request of a task."""
@@ -210,3 +240,9 @@ class TaskFlow:
         note = f"Task {task.namespace}/{task.name} is completed"
         if before != COMPLETED and task.pod.metadata.deletion_timestamp is None:
             self._events.pod(task.pod, "TaskCompleted", "TaskCompleted", note)
+
+
+def with_devices(tags: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return tags with the claims and devices of an allocation in place of what the claims are now."""
+    found = {name: value for name, value in tags.items() if name not in (TAG_CLAIMS, TAG_DEVICES)}
+    return found | {name: known[name] for name in (TAG_CLAIMS, TAG_DEVICES) if name in known}

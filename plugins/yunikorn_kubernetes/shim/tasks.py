@@ -8,6 +8,7 @@ import attrs
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING, Resource
+from yunikorn_kubernetes.names import TAG_DEVICES
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.shim_states import BOUND, NEW, TERMINATED, UNALLOCATED
 
@@ -77,6 +78,11 @@ class Task:
     def name(self) -> str:
         """Name of the pod."""
         return self.pod.metadata.name
+
+    @property
+    def devices(self) -> str:
+        """Devices that the core has chosen, or that a bound pod has; empty for none."""
+        return self.tags.get(TAG_DEVICES, "")
 
     @property
     def label(self) -> str:

@@ -10,9 +10,10 @@ import attrs
 
 from yunikorn.errors import QuantityError
 from yunikorn.interface.messages import AddApplicationRequest, PreemptionPolicy
-from yunikorn.resources import NOTHING, Resource
+from yunikorn.resources import NOTHING, Resource, add, without_zeros
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
+from yunikorn_kubernetes.resource_claims.cluster_claims import ClusterClaims
 from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
 from yunikorn_kubernetes.translation.placeholders import (
@@ -83,10 +84,12 @@ class Translator:
         volumes: ClusterVolumes,
         draw: Callable[[int], int],
         settings: TranslationSettings = TranslationSettings(),
+        claims: ClusterClaims | None = None,
     ) -> None:
         """Create a translator; `draw(n)` returns a random number below n, for names of placeholders."""
         self._references, self._volumes, self._draw = references, volumes, draw
         self._settings = settings
+        self._claims = claims or ClusterClaims(is_served=False)
         self._labels: dict[str, tuple[Namespace | None, str]] = {}
         """Namespaces with the text of their labels, by name."""
 
@@ -136,12 +139,17 @@ class Translator:
         except QuantityError as error:
             found.append(str(error))
         found += self._of_volumes(pod).problems
+        found += self._claims.tags(pod).problems
         return found
 
-    def resource(self, pod: Pod) -> Resource:
-        """Return the resources of a pod; those of a pod whose amounts cannot be read do not count."""
+    def resource(self, pod: Pod, devices: str = "") -> Resource:
+        """Return the resources of a pod, with the `devices` that the core has chosen, as in the tag.
+
+        Those of a pod whose amounts cannot be read do not count.
+        """
         try:
-            return pod_resource(pod)
+            amounts, of_devices = pod_resource(pod), self._claims.pod_amounts(pod, devices)
+            return without_zeros(add(amounts, of_devices)) if of_devices else amounts
         except QuantityError as error:
             _log.error("pod %s/%s is not counted: %s", pod.metadata.namespace, pod.metadata.name, error)
             return NOTHING
@@ -154,6 +162,7 @@ class Translator:
         labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)
         tags = pod_tags(pod, namespace_labels=labels, images=images)
         tags.update(self._of_volumes(pod).tags)
+        tags.update(self._claims.tags(pod).tags)
         return tags
 
     def _of_volumes(self, pod: Pod) -> VolumeTags:
@@ -181,7 +190,11 @@ class Translator:
     def node_resource(self, node: Node) -> Resource:
         """Return the allocatable resources of a node; none if they cannot be read."""
         try:
-            return node_resource(node)
+            amounts, of_devices = node_resource(node), self._claims.node_amounts(node.metadata.name)
+            if not of_devices:
+                return amounts
+            # A device plugin says itself how many devices it has; 0 means that it is gone.
+            return Resource({**of_devices, **{k: v for k, v in amounts.items() if v or k not in of_devices}})
         except QuantityError as error:
             _log.error("node %s gets no pods: %s", node.metadata.name, error)
             return NOTHING
@@ -189,4 +202,5 @@ class Translator:
     def node_attributes(self, node: Node) -> dict[str, str]:
         """Return the attributes of a node."""
         found = node_attributes(node, instance_type_label=self._settings.instance_type_label)
-        return {**found, **self._volumes.attributes(node.metadata.name)}
+        name = node.metadata.name
+        return {**found, **self._volumes.attributes(name), **self._claims.attributes(name)}

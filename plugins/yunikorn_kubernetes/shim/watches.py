@@ -18,10 +18,16 @@ from yunikorn_kubernetes.api_server.api_resources import (
     ApiResource,
     key_of,
 )
+from yunikorn_kubernetes.api_server.back_off import RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.objects import Namespace, Node, Pod
+from yunikorn_kubernetes.resource_claims.claim_objects import (
+    DEVICE_RESOURCES,
+    DEVICE_TAINT_RULES,
+    RESOURCE_CLAIMS,
+)
+from yunikorn_kubernetes.resource_claims.cluster_claims import ClusterClaims
 from yunikorn_kubernetes.shim.shim import Shim
 from yunikorn_kubernetes.shim.translator import References
 from yunikorn_kubernetes.translation.node_images import NodeWithImages
@@ -36,16 +42,28 @@ class Watches:
     """Reflectors of a cluster; their stores are the world that a shim recovers from."""
 
     def __init__(
-        self, server: ApiServer, random: RandomSource, *, pod_groups: bool = False, images: bool = False
+        self,
+        server: ApiServer,
+        random: RandomSource,
+        *,
+        pod_groups: bool = False,
+        devices: bool = False,
+        taint_rules: bool = False,
+        device_resources: Mapping[str, str] | None = None,
+        images: bool = False,
     ) -> None:
         """Create watches that do not run.
 
-        With `pod_groups` the API server has PodGroups; with `images`, nodes are read with theirs.
+        With `pod_groups` the API server has PodGroups, with `devices` claims to devices, which count in
+        quotas as `device_resources` by their class, and with `taint_rules` DeviceTaintRules; with `images`,
+        nodes are read with theirs.
         """
         self._shim: Shim | None = None
         self._server, self._random = server, random
         self.volumes = ClusterVolumes(self.spread)
         """Volumes of the cluster, kept up to date."""
+        self.claims = ClusterClaims(self.spread, is_served=devices, resources=device_resources)
+        """Devices of the cluster and claims to them, kept up to date."""
         self._spreading = False
         self._reflectors: list[Reflector[Any]] = []
         self._pods = self.add(PODS, self._pod)
@@ -57,6 +75,14 @@ class Watches:
             self.add(resource, self._storage)
         self.pod_groups = self.add(POD_GROUPS, self._pod_group).store if pod_groups else None
         """PodGroups by `namespace/name`; None if the API server has none."""
+        if self.pod_groups is not None:
+            self.claims.use_groups(self.pod_groups)
+        for device_resource in DEVICE_RESOURCES if devices else ():
+            made = self.add(device_resource, self._device)
+            if device_resource is RESOURCE_CLAIMS:
+                self.claims.written = made.written
+        if taint_rules:
+            self.add(DEVICE_TAINT_RULES, self._device)
         self.references = References(namespaces.store, priority_classes.store)
 
     @property
@@ -107,9 +133,11 @@ class Watches:
         ended = change.kind is ChangeKind.DELETED
         if ended or is_terminated(pod):
             self.volumes.remove_pod(pod.metadata.uid)
+            self.claims.remove_pod(pod.metadata.uid)
         else:
             self.volumes.add_pod(pod)
-        if pod.spec.volumes:
+            self.claims.add_pod(pod)
+        if pod.spec.volumes or pod.spec.resource_claims or pod.status.extended_resource_claim_status:
             # Other pods may use the same claims.
             self.spread()
         if self._shim is None:
@@ -123,10 +151,12 @@ class Watches:
         node = change.object
         if change.kind is ChangeKind.DELETED:
             self.volumes.remove_node(node.metadata.name)
+            self.claims.remove_node(node.metadata.name)
             if self._shim is not None:
                 self._shim.node_removed(node)
         else:
             self.volumes.add_node(node)
+            self.claims.add_node(node)
             if self._shim is not None:
                 self._shim.node_changed(node)
 
@@ -148,21 +178,30 @@ class Watches:
         self.volumes.update(change.object, exists=change.kind is not ChangeKind.DELETED)
         self.spread()
 
+    def _device(self, change: ObjectChange[Any]) -> None:
+        self.claims.update(change.object, exists=change.kind is not ChangeKind.DELETED)
+        self.spread()
+
     def spread(self) -> None:
-        """Report what changes of volumes mean for pods and nodes, once for all changes of this turn."""
+        """Report what changes of volumes and claims mean, once for all changes of this turn."""
         if self._shim is not None and not self._spreading:
             self._spreading = True
             asyncio.get_running_loop().call_soon(self._spread)
 
+    def flush(self) -> None:
+        """Report at once what `spread` would report in a later turn."""
+        self._spread()
+
     def _spread(self) -> None:
-        self._spreading = False
+        is_due, self._spreading = self._spreading, False
         shim = self._shim
-        if shim is None:
+        if shim is None or not is_due:
             return
-        changes = self.volumes.changes()
-        if changes.pods:
-            shim.refresh(changes.pods)
-        for name in changes.nodes:
+        of_volumes, of_claims = self.volumes.changes(), self.claims.changes()
+        pods = dict.fromkeys((*of_volumes.pods, *of_claims.pods))
+        if pods:
+            shim.refresh(pods)
+        for name in dict.fromkeys((*of_volumes.nodes, *of_claims.nodes)):
             node = self._nodes.store.get(name)
             if node is not None:
                 shim.node_changed(node)

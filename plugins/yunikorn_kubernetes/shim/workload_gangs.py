@@ -11,6 +11,7 @@ and the gang is made of the pods that are there then.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterable
 
@@ -23,19 +24,21 @@ from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.conditions import SKIPPED
+from yunikorn_kubernetes.shim.member_choices import choices, easiest_first
 from yunikorn_kubernetes.shim.pod_group_conditions import PodGroupConditions
 from yunikorn_kubernetes.shim.shim_cluster import AssignmentWatcher, ShimCluster
 from yunikorn_kubernetes.translation.pod_applications import ApplicationTerms, is_ours, is_terminated
 from yunikorn_kubernetes.translation.task_groups import ATOMIC, AnnotatedGang, AnnotatedTaskGroup
+from yunikorn_kubernetes.workloads.chosen_readers import POD_GROUP
 from yunikorn_kubernetes.workloads.pod_groups import TAG_DISRUPTION
 from yunikorn_kubernetes.workloads.workload_readings import (
-    POD_GROUP,
     Key,
     WorkloadReading,
     WorkloadReadings,
     gang_metadata,
 )
 from yunikorn_service.background import BackgroundTasks
+from yunikorn_service.waiting_requests import AWAITS_VICTIMS
 
 _log = logging.getLogger("yunikorn.kubernetes.workloads")
 
@@ -43,6 +46,9 @@ TIMEOUT = 30.0
 """Seconds without a further pod after which a gang is made of those that exist."""
 FIRST_NOTE = 2.0
 """Seconds after which the conditions of pods say what they wait for."""
+OTHER_CHOICE, SAME_CHOICE = 1.0, 1800.0
+"""Seconds after which other pods of a PodGroup are chosen, because there is no room for those that were; and
+after which all are tried again. In that time the gang gets the rights of one that has waited long."""
 REFUSED_AGAIN = 60.0
 """Seconds after which a PodGroup is tried again that the core refuses."""
 FORMING, SUBMITTED, STARTED, REFUSED = "forming", "submitted", "started", "refused"
@@ -71,6 +77,8 @@ class FormingGang:
     state: str = FORMING
     pods: dict[str, Pod] = attrs.Factory(dict)
     """Latest versions by uid."""
+    roles: dict[str, tuple[str, int]] = attrs.Factory(dict)
+    """Role and number of each pod, as they were when the pod joined."""
     keys: set[Key] = attrs.Factory(set)
     members: dict[str, str] = attrs.Factory(dict)
     """Roles of the members that start together, by uid; empty while the gang is forming."""
@@ -80,6 +88,10 @@ class FormingGang:
     """PodGroup as `namespace/name`; empty for a gang that no PodGroup describes."""
     is_late: bool = False
     """True once the time for further pods is over."""
+    choice: int = 0
+    """Number of choices of members that had no room."""
+    choices: int = 1
+    """Number of choices of members that differ."""
     looks: int = 0
     """Number of times at which the gang was looked at."""
     asked: Key | None = None
@@ -99,17 +111,40 @@ class FormingGang:
 
     def waiting(self) -> list[Pod]:
         """Return the pods without a node, in the order of their numbers."""
-        reader = self.reading.roles
         found = [pod for pod in self.pods.values() if not (pod.spec.node_name or is_terminated(pod))]
-        return sorted(found, key=lambda pod: (reader.place_in_order(pod), pod.metadata.name))
+        return sorted(found, key=lambda pod: (self.number(pod), pod.metadata.name))
 
-    def choose(self) -> tuple[dict[str, str], int]:
-        """Return the roles by uid of the pods that start together, and how many are missing."""
+    def role(self, pod: Pod) -> str:
+        """Return the role of a pod."""
+        return self.roles[pod.metadata.uid][0]
+
+    def number(self, pod: Pod) -> int:
+        """Return the place of a pod in the order of the members."""
+        return self.roles[pod.metadata.uid][1]
+
+    def running(self) -> list[Pod]:
+        """Return the pods with a node, oldest first; none of a workload whose pods start by themselves."""
+        found = [pod for pod in self.pods.values() if pod.spec.node_name and not is_terminated(pod)]
+        found.sort(key=lambda pod: (str(pod.metadata.creation_timestamp or ""), pod.metadata.name))
+        return found if self.reading.gang is not None else []
+
+    def choose(self, size: Callable[[Pod], Resource]) -> tuple[dict[str, str], int]:
+        """Return the roles by uid of the pods that start together, and how many are missing.
+
+        The `size` of pods decides where more exist than start together, and no number: small ones fit first.
+        """
         gang, waiting = self.reading.gang, self.waiting()
+        self.choices = 1
+        if len(waiting) > self.needed:
+            waiting = easiest_first(waiting, size, self.number)
+            if self.group:
+                known = choices(waiting, self.needed, size)
+                self.choices = len(known)
+                waiting = known[self.choice % self.choices]
         chosen: dict[str, str] = {}
         missing = 0
         for role in gang.roles if gang is not None else ():
-            there = [one.metadata.uid for one in waiting if self.reading.roles.role(one) == role.name]
+            there = [one.metadata.uid for one in waiting if self.role(one) == role.name]
             chosen.update(dict.fromkeys(there[: role.needed], role.name))
             missing += max(0, role.needed - len(there))
         return chosen, missing
@@ -155,6 +190,11 @@ class WorkloadGangs(AssignmentWatcher):
         for pod in pods:
             if is_ours(pod) and (pod.spec.node_name or is_terminated(pod)):
                 self.membership(pod)
+        for gang in self._gangs.values():
+            if gang.state == STARTED and (running := gang.running()):
+                # The core counts what runs up to this size as the part that only ends as a whole.
+                members = {pod.metadata.uid: gang.role(pod) for pod in running[: gang.needed]}
+                self._cluster.terms[gang.id] = self._terms(gang, members)
 
     def clear(self) -> None:
         """Forget all gangs, before a new recovery."""
@@ -186,11 +226,14 @@ class WorkloadGangs(AssignmentWatcher):
                 if pod.spec.node_name:
                     self._started_unread.add(key)
                     return BY_ITSELF
-                return self._await_reading(pod, key)
+                # A reader may have been switched off since it was asked for the key.
+                is_readable = key[0] == POD_GROUP or self._readings.reader_of(pod) is not None
+                return self._await_reading(pod, key) if is_readable else BY_ITSELF
             self._unread.get(key, {}).pop(uid, None)
-            if not reading.has(pod):
+            role = reading.roles.role(pod)
+            if not reading.has(role):
                 return BY_ITSELF
-            gang = self._join(pod, key, reading)
+            gang = self._join(pod, key, reading, role)
         gang.pods[uid] = pod
         return self._membership_in(gang, pod)
 
@@ -241,8 +284,11 @@ class WorkloadGangs(AssignmentWatcher):
             self._place(gang, pod)
         if uid in gang.members:
             return Membership(gang.id, gang.members[uid], reading.priority)
-        if gang.state == STARTED or reading.gang is None:
+        if reading.gang is None:
             return Membership(gang.id, "", reading.priority)
+        if gang.state == STARTED:
+            # The core counts replacements, and pods beyond the needed number, among the members.
+            return Membership(gang.id, gang.role(pod), reading.priority)
         return reading.note
 
     def _await_reading(self, pod: Pod, key: Key) -> str:
@@ -271,7 +317,7 @@ class WorkloadGangs(AssignmentWatcher):
             note = f"{ignored} of the pod is ignored, because the pod names the {reading.label}: remove one"
             self._events.pod(pod, "GangScheduling", "TaskGroupsError", note, warning=True)
 
-    def _join(self, pod: Pod, key: Key, reading: WorkloadReading) -> FormingGang:
+    def _join(self, pod: Pod, key: Key, reading: WorkloadReading, role: str) -> FormingGang:
         gang = self._gangs.get(reading.app_id)
         if gang is None:
             gang = self._gangs[reading.app_id] = FormingGang(reading)
@@ -281,6 +327,7 @@ class WorkloadGangs(AssignmentWatcher):
         gang.keys.add(key)
         self._of_pod[pod.metadata.uid] = gang
         gang.pods[pod.metadata.uid] = pod
+        gang.roles[pod.metadata.uid] = role, reading.roles.number(pod)
         if gang.group:
             self._settle_precedence(pod, reading)
         if key in self._started_unread:
@@ -294,7 +341,7 @@ class WorkloadGangs(AssignmentWatcher):
     def _note_waiting(self, gang: FormingGang) -> None:
         """Say in the conditions of pods that are kept back what they wait for."""
         if gang.state == FORMING:
-            chosen, missing = gang.choose()
+            chosen, missing = gang.choose(self._cluster.translation.resource)
             note = f"{gang.reading.note}: {len(chosen)} of {len(chosen) + missing} pods exist"
             self._note(gang.waiting(), note)
             self.waits(gang.id, note)
@@ -343,7 +390,8 @@ class WorkloadGangs(AssignmentWatcher):
         if gang.asked == key and self._readings.is_being_read(key):
             return
         gang.asked = key
-        if gang.group:
+        if gang.group or self._readings.reader_of(pod) is None:
+            # No owner describes the gang, or its kind has been switched off meanwhile.
             self._form(gang)
         else:
             self._readings.begin(pod, key, lambda: self._use(gang, pod, key))
@@ -365,7 +413,7 @@ class WorkloadGangs(AssignmentWatcher):
         gang.looks += 1
         if len(gang.pods) < gang.needed and not gang.is_late:
             return
-        chosen, missing = gang.choose()
+        chosen, missing = gang.choose(self._cluster.translation.resource)
         if not chosen or (missing and not gang.is_late):
             return
         if gang.looks > 1 and not gang.is_confirmed:
@@ -388,15 +436,15 @@ class WorkloadGangs(AssignmentWatcher):
         if app is not None and not app.tasks:
             # The core has not completed the run before.
             self._cluster.remove_application(app)
-        self._cluster.terms[gang.id] = self._terms(gang)
+        self._cluster.terms[gang.id] = self._terms(gang, chosen)
         self._look_at([gang.pods[uid] for uid in chosen])
 
-    def _terms(self, gang: FormingGang) -> ApplicationTerms:
+    def _terms(self, gang: FormingGang, members: dict[str, str]) -> ApplicationTerms:
         translation = self._cluster.translation
         total: Tally = {}
         counts: dict[str, int] = {}
         sizes: dict[str, Resource] = {}
-        for uid, role in gang.members.items():
+        for uid, role in members.items():
             sizes[role] = resource = translation.resource(gang.pods[uid])
             counts[role] = counts.get(role, 0) + 1
             grow(total, resource)
@@ -408,10 +456,13 @@ class WorkloadGangs(AssignmentWatcher):
     def _tags(gang: FormingGang) -> dict[str, str]:
         reading = gang.reading
         text = reading.note if reading.gang is not None else reading.label
-        return {names.APP_TAG_WORKLOAD: text, **reading.tags}
+        roles = reading.gang.roles if reading.gang is not None else ()
+        steps = {role.name: role.step for role in roles if role.step > 1}
+        grows_by = {names.GANG_STEP: json.dumps(steps)} if steps else {}
+        return {names.APP_TAG_WORKLOAD: text, **grows_by, **reading.tags}
 
     def _stop_timers(self, gang: FormingGang) -> None:
-        for what in ("late", "look", "note", "again"):
+        for what in ("late", "look", "note", "again", "other"):
             self._timers.cancel((what, gang.id))
 
     # -- the start, and what follows --------------------------------------------------------------------
@@ -438,12 +489,27 @@ class WorkloadGangs(AssignmentWatcher):
         if is_whole or len(gang.placed) <= gang.needed:
             name = gang.pods[uid].metadata.name
             self._conditions.disrupted(gang.group, f"pod {name} was preempted to make room")
+        # The pod still has its node, but the group must not count as scheduled while its members end.
+        gang.placed.discard(uid)
 
-    def waits(self, app_id: str, message: str) -> None:
+    def waits(self, app_id: str, message: str, *, lacks_nodes: bool = False) -> None:
         """Note why a pod of an application waits, in the condition of its PodGroup."""
         gang = self._gangs.get(app_id)
         if gang is not None and gang.group:
             self._conditions.waits(gang.group, message)
+            if lacks_nodes and gang.state == SUBMITTED and gang.choices > 1:
+                pause = SAME_CHOICE if gang.choice and gang.choice % gang.choices == 0 else OTHER_CHOICE
+                self._later(pause, ("other", gang.id), lambda: self._choose_others(gang))
+
+    def _choose_others(self, gang: FormingGang) -> None:
+        """Send other members of a PodGroup to the core than those without room, unless these preempt."""
+        tasks = (self._cluster.tasks.get(uid) for uid in gang.members)
+        shown = [task.shown.kinds for task in tasks if task is not None and task.shown is not None]
+        if gang.state == SUBMITTED and not any(AWAITS_VICTIMS in kinds for kinds in shown):
+            self._withdraw(gang)
+            gang.state, gang.choice = FORMING, gang.choice + 1
+            self._look_at(gang.waiting())
+            self._form(gang)
 
     def _place(self, gang: FormingGang, pod: Pod, *, has_node: bool = False) -> None:
         """Count a pod that has a node or has ended."""
@@ -505,7 +571,7 @@ class WorkloadGangs(AssignmentWatcher):
             self._unread.pop(key, None)
         gang = self._of_pod.pop(uid, None)
         if gang is not None:
-            del gang.pods[uid]
+            del gang.pods[uid], gang.roles[uid]
             gang.placed.discard(uid)
             self._report(gang)
             if not gang.pods:

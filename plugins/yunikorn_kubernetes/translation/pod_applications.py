@@ -151,6 +151,7 @@ def application_tags(pod: Pod, of_namespace: Mapping[str, str]) -> dict[str, str
         names.TASK_GROUPS: annotations.get(names.TASK_GROUPS, ""),
         names.SCHEDULING_POLICY_PARAMETERS: annotations.get(names.SCHEDULING_POLICY_PARAMETERS, ""),
         names.GANG_TOPOLOGY: annotations.get(names.GANG_TOPOLOGY, ""),
+        names.GANG_STEP: annotations.get(names.GANG_STEP, ""),
     }
     tags.update({name: value for name, value in optional.items() if value})
     return tags

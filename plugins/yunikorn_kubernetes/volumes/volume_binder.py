@@ -14,9 +14,8 @@ import attrs
 
 from yunikorn.errors import YunikornError
 from yunikorn_kubernetes.api_server.api_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from yunikorn_kubernetes.api_server.back_off import BackOff
+from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.objects import Json, ObjectMeta, PersistentVolume, PersistentVolumeClaim
 from yunikorn_kubernetes.predicates.volume_choice import affinity_refusal
 from yunikorn_kubernetes.predicates.volume_tags import VolumeAffinity

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from yunikorn_kubernetes.objects import Json, Pod
+from typing import TYPE_CHECKING
+
+from yunikorn.api import hookimpl
 from yunikorn_kubernetes.workloads.workload_reader import (
     MEMBERS,
     WorkloadGang,
     WorkloadReader,
     WorkloadRole,
+    annotations_of,
     number_in,
 )
 
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.objects import Json, Pod
+
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+"""Annotation of a JobSet or a replicated Job: each Job has a domain of its own, where its first pod leads."""
+NODE_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
+"""Annotation beside it: nodes are labelled for Jobs in advance, and pods need not follow the first one."""
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 RESTART_ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 GLOBAL_INDEX = "jobset.sigs.k8s.io/job-global-index"
@@ -35,6 +45,7 @@ def pods_at_once(job: Json) -> tuple[int, str]:
 class JobReader(WorkloadReader):
     """Job: a gang of all its pods if it is Indexed with as many completions as pods at once."""
 
+    name = "Job"
     group, kind, plural = "batch", "Job", "jobs"
     index_label = COMPLETION_INDEX
 
@@ -55,6 +66,7 @@ class JobReader(WorkloadReader):
 class JobSetReader(WorkloadReader):
     """JobSet: a gang for each replicated Job, because later ones may wait for earlier ones."""
 
+    name = "JobSet"
     group, kind, plural = "jobset.x-k8s.io", "JobSet", "jobsets"
     name_label = "jobset.sigs.k8s.io/jobset-name"
     index_label = GLOBAL_INDEX
@@ -66,7 +78,10 @@ class JobSetReader(WorkloadReader):
         return f"{name}-restart-{attempt}" if attempt not in ("", "0") else name
 
     def gang(self, owner: Json, pod: Pod) -> WorkloadGang | str:
-        """Return the gang of the replicated Job of a pod."""
+        """Return the gang of the replicated Job of a pod.
+
+        It starts with the first pod of each Job if the others are made only when that one has a node.
+        """
         name = pod.metadata.labels.get(REPLICATED_JOB, "")
         jobs = (owner.get("spec") or {}).get("replicatedJobs") or []
         found = next((job for job in jobs if job.get("name") == name), None)
@@ -81,4 +96,14 @@ class JobSetReader(WorkloadReader):
             return f"of its replicated Job {name}, {reason}"
         replicas = number_in(found, "replicas", 1)
         text = f"replicated Job {name} with {replicas} Jobs of {pods} pods"
-        return WorkloadGang((WorkloadRole(MEMBERS, replicas * pods),), text)
+        annotations = {**annotations_of(owner), **annotations_of(template)}
+        if EXCLUSIVE not in annotations or NODE_SELECTOR in annotations:
+            return WorkloadGang((WorkloadRole(MEMBERS, replicas * pods),), text)
+        text += ", whose first pods start before the others exist"
+        return WorkloadGang((WorkloadRole(MEMBERS, replicas * pods, replicas),), text)
+
+
+@hookimpl
+def yunikorn_workload_readers() -> list[type[WorkloadReader]]:
+    """Return the readers of this module."""
+    return [JobReader, JobSetReader]

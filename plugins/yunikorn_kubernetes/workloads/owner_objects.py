@@ -11,11 +11,8 @@ import msgspec
 from yunikorn_kubernetes.api_server.api_resources import ApiResource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.objects import Json, ObjectMeta, OwnerReference, Pod
-from yunikorn_kubernetes.workloads.workload_reader import (
-    WorkloadReader,
-    api_group,
-    controller_reference,
-)
+from yunikorn_kubernetes.workloads.reader_calls import ReaderCalls
+from yunikorn_kubernetes.workloads.workload_reader import api_group, controller_reference
 
 BETWEEN: Mapping[tuple[str, str], str] = {
     ("", "Pod"): "pods",
@@ -62,7 +59,7 @@ def object_reader(server: ApiServer) -> ReadObject:
 
 
 async def find_owner(
-    pod: Pod, reader: WorkloadReader, read: ReadObject, plurals: Mapping[tuple[str, str], str]
+    pod: Pod, reader: ReaderCalls, read: ReadObject, plurals: Mapping[tuple[str, str], str]
 ) -> FoundOwner:
     """Return the owner of a pod that is of the kind of `reader`.
 
@@ -89,7 +86,7 @@ async def find_owner(
         meta = msgspec.convert((found or {}).get("metadata", {}), ObjectMeta)
         if found is None or meta.uid != reference.uid:
             raise NoOwner(f"{named} is gone")
-        if place == (reader.group, reader.kind):
+        if place == reader.place:
             return FoundOwner(meta, found)
         references = meta.owner_references
     raise NoOwner(f"no {reader.kind} controls the pod")

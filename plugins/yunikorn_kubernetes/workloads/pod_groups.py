@@ -31,14 +31,28 @@ class SchedulingPolicy(ApiStruct, frozen=True):
     gang: GangPolicy | None = None
 
 
+class WorkloadReference(ApiStruct, frozen=True):
+    """Workload with the template of a PodGroup."""
+
+    workload_name: str = ""
+
+
+class PodGroupTemplateReference(ApiStruct, frozen=True):
+    """Template from which a controller has made a PodGroup."""
+
+    workload: WorkloadReference | None = None
+
+
 class PodGroupSpec(ApiStruct, frozen=True):
     """Desired state of a PodGroup."""
 
+    pod_group_template_ref: PodGroupTemplateReference | None = None
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
     scheduling_constraints: Json | None = None
     disruption_mode: str = ""
     priority: int | None = None
     priority_class_name: str = ""
+    resource_claims: tuple[Json, ...] = ()
 
 
 class PodGroupStatus(ApiStruct, frozen=True):
@@ -75,6 +89,14 @@ def group_name(pod: Pod) -> str:
     """Return the name of the PodGroup of a pod; empty for pods without one."""
     group = pod.spec.scheduling_group
     return "" if group is None else group.pod_group_name or ""
+
+
+def label_of(group: PodGroup) -> str:
+    """Return the name of a PodGroup for users, with that of its Workload."""
+    template = group.spec.pod_group_template_ref
+    workload = template.workload if template is not None else None
+    made_from = f" of Workload {workload.workload_name}" if workload is not None else ""
+    return f"PodGroup {group.metadata.namespace}/{group.metadata.name}{made_from}"
 
 
 def terms_of(group: PodGroup) -> GroupTerms:

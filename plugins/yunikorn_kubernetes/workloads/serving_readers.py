@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from yunikorn_kubernetes.objects import Json, Pod
+from typing import TYPE_CHECKING
+
+from yunikorn.api import hookimpl
 from yunikorn_kubernetes.workloads.workload_reader import (
     WorkloadGang,
     WorkloadReader,
     WorkloadRole,
+    annotations_of,
     number_in,
 )
 
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.objects import Json, Pod
+
 GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 WORKER_INDEX = "leaderworkerset.sigs.k8s.io/worker-index"
+EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+"""Annotation: each group has a domain of its own, and workers are made when their leader has a node there."""
 LEADER, WORKERS = "leader", "workers"
 NODE_TYPE, RAY_GROUP = "ray.io/node-type", "ray.io/group"
 HEAD = "head"
@@ -20,6 +28,7 @@ HEAD = "head"
 class LeaderWorkerSetReader(WorkloadReader):
     """LeaderWorkerSet: a gang for each group, which is a leader and its workers."""
 
+    name = "LeaderWorkerSet"
     group, kind, plural = "leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkersets"
     name_label = "leaderworkerset.sigs.k8s.io/name"
     index_label = WORKER_INDEX
@@ -33,11 +42,11 @@ class LeaderWorkerSetReader(WorkloadReader):
         return LEADER if pod.metadata.labels.get(WORKER_INDEX) == "0" else WORKERS
 
     def gang(self, owner: Json, pod: Pod) -> WorkloadGang | str:
-        """Return the gang of the group; of the workers alone if they are made when the leader is ready."""
+        """Return the gang of the group; of the workers alone if they are made after the leader starts."""
         spec = owner.get("spec") or {}
         size = number_in(spec.get("leaderWorkerTemplate") or {}, "size", 1)
         workers = WorkloadRole(WORKERS, size - 1)
-        if spec.get("startupPolicy") != "LeaderReady":
+        if EXCLUSIVE not in annotations_of(owner) and spec.get("startupPolicy") != "LeaderReady":
             return WorkloadGang((WorkloadRole(LEADER, 1), workers), f"size is {size}")
         return WorkloadGang((workers,), f"size is {size}, and the leader starts first")
 
@@ -45,6 +54,7 @@ class LeaderWorkerSetReader(WorkloadReader):
 class RayClusterReader(WorkloadReader):
     """RayCluster: a gang of the head and the least number of workers of each group."""
 
+    name = "RayCluster"
     group, kind, plural = "ray.io", "RayCluster", "rayclusters"
 
     def recognises(self, pod: Pod) -> bool:
@@ -67,6 +77,13 @@ class RayClusterReader(WorkloadReader):
             replicas = max(number_in(group, "replicas", least), least)
             minimum = least * hosts if least else None
             if replicas:
-                roles.append(WorkloadRole(f"group {group.get('groupName', '')}", replicas * hosts, minimum))
+                name = f"group {group.get('groupName', '')}"
+                roles.append(WorkloadRole(name, replicas * hosts, minimum, step=hosts))
         text = " and ".join(f"{role.needed} of {role.name}" for role in roles)
         return WorkloadGang(tuple(roles), text)
+
+
+@hookimpl
+def yunikorn_workload_readers() -> list[type[WorkloadReader]]:
+    """Return the readers of this module."""
+    return [LeaderWorkerSetReader, RayClusterReader]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from yunikorn_kubernetes.objects import Json, Pod
+from yunikorn.api import hookimpl
 from yunikorn_kubernetes.workloads.workload_reader import (
     WorkloadGang,
     WorkloadReader,
     WorkloadRole,
     number_in,
 )
+
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.objects import Json, Pod
 
 REPLICA_TYPE = "training.kubeflow.org/replica-type"
 REPLICA_INDEX = "training.kubeflow.org/replica-index"
@@ -59,38 +62,44 @@ class TrainingReader(WorkloadReader):
 
 
 class PyTorchJobReader(TrainingReader):
-    """PyTorchJob."""
+    """PyTorchJob of Kubeflow: a gang of all replicas, or of the least number that its policy names."""
 
+    name = "PyTorchJob"
     kind, plural, specs = "PyTorchJob", "pytorchjobs", "pytorchReplicaSpecs"
 
 
 class TFJobReader(TrainingReader):
-    """TFJob."""
+    """TFJob of Kubeflow: a gang of all replicas, or of the least number that its policy names."""
 
+    name = "TFJob"
     kind, plural, specs = "TFJob", "tfjobs", "tfReplicaSpecs"
 
 
 class XGBoostJobReader(TrainingReader):
-    """XGBoostJob."""
+    """XGBoostJob of Kubeflow: a gang of all replicas, or of the least number that its policy names."""
 
+    name = "XGBoostJob"
     kind, plural, specs = "XGBoostJob", "xgboostjobs", "xgbReplicaSpecs"
 
 
 class PaddleJobReader(TrainingReader):
-    """PaddleJob."""
+    """PaddleJob of Kubeflow: a gang of all replicas, or of the least number that its policy names."""
 
+    name = "PaddleJob"
     kind, plural, specs = "PaddleJob", "paddlejobs", "paddleReplicaSpecs"
 
 
 class JAXJobReader(TrainingReader):
-    """JAXJob."""
+    """JAXJob of Kubeflow: a gang of all replicas, or of the least number that its policy names."""
 
+    name = "JAXJob"
     kind, plural, specs = "JAXJob", "jaxjobs", "jaxReplicaSpecs"
 
 
 class MPIJobReader(TrainingReader):
     """MPIJob: a gang of the workers; the launcher may be made when they run, so it starts by itself."""
 
+    name = "MPIJob"
     kind, plural, specs = "MPIJob", "mpijobs", "mpiReplicaSpecs"
 
     def recognises(self, pod: Pod) -> bool:
@@ -100,3 +109,9 @@ class MPIJobReader(TrainingReader):
     def role(self, pod: Pod) -> str:
         """Return the replica type, for which the operator of MPIJobs alone has another label."""
         return super().role(pod) or pod.metadata.labels.get(JOB_ROLE, "")
+
+
+@hookimpl
+def yunikorn_workload_readers() -> list[type[WorkloadReader]]:
+    """Return the readers of this module."""
+    return [PyTorchJobReader, TFJobReader, XGBoostJobReader, PaddleJobReader, JAXJobReader, MPIJobReader]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from yunikorn_kubernetes.objects import Json, OwnerReference, Pod
+from yunikorn.api import Plugin
+
+if TYPE_CHECKING:
+    # Readers are plugins, which `yunikorn plugins` imports also without the library of these objects.
+    from yunikorn_kubernetes.objects import Json, OwnerReference, Pod
 
 MEMBERS = "members"
 """Name of the role of gangs whose members are all alike."""
@@ -22,6 +26,8 @@ class WorkloadRole:
     """Number of pods that the owner makes."""
     minimum: int | None = None
     """Number of pods without which none starts; None for all."""
+    step: int = 1
+    """Number of further pods that are placed together, such as the hosts of one worker."""
 
     @property
     def needed(self) -> int:
@@ -45,17 +51,21 @@ class WorkloadGang:
         return sum(role.needed for role in self.roles)
 
 
-class WorkloadReader:
+_TEXTS = ("group", "kind", "plural", "name_label", "index_label")
+"""Attributes of a reader that are texts."""
+
+
+class WorkloadReader(Plugin):
     """Reader of one kind of owner: whether its pods start together, in which roles, and how many.
 
-    Packages offer readers as entry points of the group `yunikorn.workload_readers`. A reader has no state,
-    and calls nothing. Where the object does not determine the sizes, `gang` returns the reason as a text, and
-    each pod starts by itself.
+    A reader has no options and no state, and calls nothing. Where the object does not determine the sizes,
+    `gang` returns the reason as a text, and each pod starts by itself.
     """
 
     group: ClassVar[str]
     """API group of the owner; empty for the core group."""
     kind: ClassVar[str]
+    """Kind of the owner."""
     plural: ClassVar[str]
     """Name of the resource in paths of the API, such as `jobs`."""
     name_label: ClassVar[str] = ""
@@ -63,6 +73,17 @@ class WorkloadReader:
     Empty if the owner is the controller of its pods."""
     index_label: ClassVar[str] = ""
     """Label of the pods with their number; the lowest numbers are the members that start together."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a reader that does not say which objects it reads."""
+        super().__init_subclass__()
+        for attribute in _TEXTS if hasattr(cls, "name") else ():
+            text = getattr(cls, attribute, None)
+            if not isinstance(text, str):
+                raise TypeError(f"{cls.__name__} has no {attribute}: set the class attribute to a text")
+            is_label = attribute.endswith("_label")
+            if ("/" in text and not is_label) or (attribute in ("kind", "plural") and not text):
+                raise TypeError(f"{attribute} of {cls.__name__} is {text!r}: without a slash and a version")
 
     def recognises(self, pod: Pod) -> bool:
         """Return False for a pod of the owner that never belongs to a gang, without reading the owner."""
@@ -84,41 +105,6 @@ class WorkloadReader:
         """
         raise TypeError(f"{type(self).__name__} has no gang(owner, pod)")
 
-    def place_in_order(self, pod: Pod) -> int:
-        """Return the number of a pod in its gang; 0 without one."""
-        text = pod.metadata.labels.get(self.index_label, "")
-        return int(text) if text.isdecimal() and len(text) < 10 else 0
-
-
-class WorkloadReaders:
-    """Readers by API group and kind; a later one takes the place of an earlier one of its kind."""
-
-    def __init__(self, readers: Iterable[WorkloadReader]) -> None:
-        self._by_kind = {(reader.group, reader.kind): reader for reader in readers}
-        self._by_label = {reader.name_label: reader for reader in self._by_kind.values() if reader.name_label}
-
-    @property
-    def all(self) -> tuple[WorkloadReader, ...]:
-        """All readers, in the order of their registration."""
-        return tuple(self._by_kind.values())
-
-    @property
-    def plurals(self) -> Mapping[tuple[str, str], str]:
-        """Names of the resources by API group and kind."""
-        return {place: reader.plural for place, reader in self._by_kind.items()}
-
-    def reader_of(self, pod: Pod) -> WorkloadReader | None:
-        """Return the reader of the workload that a pod belongs to; None for other pods.
-
-        A label of the pod is followed rather than its controller: the Jobs of a JobSet belong to the JobSet.
-        """
-        controller = controller_reference(pod.metadata.owner_references)
-        if controller is None:
-            return None
-        labels = pod.metadata.labels
-        found = next((reader for label, reader in self._by_label.items() if label in labels), None)
-        return found or self._by_kind.get((api_group(controller.api_version), controller.kind))
-
 
 def controller_reference(references: Iterable[OwnerReference]) -> OwnerReference | None:
     """Return the reference to the controller of an object; None if there is no controller."""
@@ -128,6 +114,12 @@ def controller_reference(references: Iterable[OwnerReference]) -> OwnerReference
 def api_group(api_version: str) -> str:
     """Return the group of an `apiVersion`; empty for the core group."""
     return api_version.rpartition("/")[0]
+
+
+def annotations_of(owner: Json) -> Mapping[str, str]:
+    """Return the annotations of an object or a template."""
+    found: Mapping[str, str] = (owner.get("metadata") or {}).get("annotations") or {}
+    return found
 
 
 def number_in(fields: Mapping[str, Any], name: str, default: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import attrs
 
@@ -21,16 +21,19 @@ from yunikorn_kubernetes.translation.pod_applications import (
     is_terminated,
     queue_name,
 )
+from yunikorn_kubernetes.workloads.chosen_readers import POD_GROUP, WorkloadReaders, is_chosen
 from yunikorn_kubernetes.workloads.owner_objects import FoundOwner, NoOwner, ReadObject, find_owner
-from yunikorn_kubernetes.workloads.pod_groups import PodGroup, group_name, terms_of
-from yunikorn_kubernetes.workloads.workload_reader import WorkloadGang, WorkloadReader, WorkloadReaders
+from yunikorn_kubernetes.workloads.pod_groups import PodGroup, group_name, label_of, terms_of
+from yunikorn_kubernetes.workloads.reader_calls import ReaderCalls
+from yunikorn_kubernetes.workloads.workload_reader import (
+    WorkloadGang,
+    WorkloadReader,
+    controller_reference,
+)
 from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.kubernetes.workloads")
 
-POD_GROUP = "PodGroup"
-ALL = "all"
-"""Word of the settings for all kinds."""
 RETRY = 2.0
 """Seconds until an owner is read again after the API server did not answer."""
 AT_ONCE = 32
@@ -56,14 +59,12 @@ class WorkloadReading:
     tags: Mapping[str, str] = attrs.Factory(dict)
     priority: int | None = None
     """Priority of all members; None for those of the pods."""
-    roles: WorkloadReader = attrs.Factory(WorkloadReader)
+    roles: ReaderCalls = attrs.Factory(lambda: ReaderCalls(WorkloadReader()))
     """Reader that knows the role of a pod."""
 
-    def has(self, pod: Pod) -> bool:
-        """Return True if a pod belongs to the application; one with a role of its own does not."""
-        if self.gang is None:
-            return bool(self.app_id)
-        return self.roles.role(pod) in [role.name for role in self.gang.roles]
+    def has(self, role: str) -> bool:
+        """Return True if a pod of this role belongs to the application."""
+        return bool(self.app_id) if self.gang is None else role in [one.name for one in self.gang.roles]
 
     @property
     def note(self) -> str:
@@ -81,7 +82,6 @@ class WorkloadReadings:
         self,
         readers: WorkloadReaders,
         read: ReadObject,
-        kinds: Collection[str] = (ALL,),
         *,
         namespaces: Mapping[str, Namespace] = {},
         groups: Mapping[str, PodGroup] | None = None,
@@ -90,10 +90,10 @@ class WorkloadReadings:
     ) -> None:
         """Create without readings.
 
-        `kinds` are those to recognise, `groups` the PodGroups by `namespace/name`, None if the API server has
-        none. `bypasses` returns True for a queue, as pods name it, in which nothing is recognised.
+        `groups` are the PodGroups by `namespace/name`, None if the API server has none. `bypasses` returns
+        True for a queue, as pods name it, in which nothing is recognised.
         """
-        self._readers, self._read, self._kinds, self.sleep = readers, read, kinds, sleep
+        self._readers, self._read, self.sleep = readers, read, sleep
         self._namespaces, self.groups, self._bypasses = namespaces, groups, bypasses
         self._known: dict[Key, WorkloadReading] = {}
         self._reading = BackgroundTasks(_log)
@@ -112,30 +112,30 @@ class WorkloadReadings:
         self._reading.cancel_all()
         self._done.clear()
 
-    def reader_of(self, pod: Pod) -> WorkloadReader | None:
+    def reader_of(self, pod: Pod) -> ReaderCalls | None:
         """Return the reader of a pod whose owner determines its gang; None for all other pods.
 
         A pod that names an application or task groups itself, or that Kueue admits, is scheduled as it says.
         """
         reader = self._readers.reader_of(pod)
-        if reader is None or not reader.recognises(pod) or gang_metadata(pod):
+        if reader is None or gang_metadata(pod) or not self._is_wanted(reader.name, pod):
             return None
         if any(name.startswith(names.KUEUE) for name in pod.metadata.labels):
             return None
-        return reader if self._is_wanted(reader.kind, pod) else None
+        return reader if reader.recognises(pod) else None
 
     def has_group(self, pod: Pod) -> bool:
         """Return True for a pod whose PodGroup determines its gang."""
         return self.groups is not None and bool(group_name(pod)) and self._is_wanted(POD_GROUP, pod)
 
-    def _is_wanted(self, kind: str, pod: Pod) -> bool:
+    def _is_wanted(self, name: str, pod: Pod) -> bool:
         if pod.metadata.annotations.get(names.WORKLOAD_GANG) == "false" or self._bypasses(queue_name(pod)):
             return False
         namespace = self._namespaces.get(pod.metadata.namespace)
         annotations = namespace.metadata.annotations if namespace is not None else {}
         given = annotations.get(names.NAMESPACE_WORKLOAD_KINDS, "").strip()
-        kinds = [one.strip() for one in given.split(",")] if given else self._kinds
-        return kind in kinds or ALL in kinds
+        entries = [one.strip() for one in given.split(",")] if given else self._readers.switched_on
+        return is_chosen(name, entries)
 
     def key_of(self, pod: Pod) -> Key | None:
         """Return the key of the reading that applies to a pod; None for a pod without a workload."""
@@ -163,14 +163,14 @@ class WorkloadReadings:
             work = self._read_again(pod, reader, key)
             self._reading.begin(work, f"the reading of the {reader.kind} of {key[1]}", key=key)
 
-    async def _read_again(self, pod: Pod, reader: WorkloadReader, key: Key) -> None:
+    async def _read_again(self, pod: Pod, reader: ReaderCalls, key: Key) -> None:
         while not await self._attempt(pod, reader, key):
             await self.sleep(RETRY)
         self._reading.cancel(key)
         for done in self._done.pop(key, ()):
             done()
 
-    async def _attempt(self, pod: Pod, reader: WorkloadReader, key: Key) -> bool:
+    async def _attempt(self, pod: Pod, reader: ReaderCalls, key: Key) -> bool:
         """Read an owner once; return False if the API server does not answer."""
         try:
             self._known[key] = await self._answer(pod, reader, key)
@@ -179,12 +179,12 @@ class WorkloadReadings:
             return False
         return True
 
-    async def _answer(self, pod: Pod, reader: WorkloadReader, key: Key) -> WorkloadReading:
+    async def _answer(self, pod: Pod, reader: ReaderCalls, key: Key) -> WorkloadReading:
         label = f"{reader.kind} of {pod.metadata.namespace}/{pod.metadata.name}"
         before = self._known.get(key)
         try:
             owner = await find_owner(pod, reader, self._read, self._readers.plurals)
-            label = f"{reader.kind} {owner.meta.namespace}/{owner.meta.name}"
+            label = _label(reader, owner.meta)
             if any(name.startswith(names.KUEUE) for name in owner.meta.labels):
                 return WorkloadReading(label, reason="Kueue admits it")
             found = reader.gang(owner.content, pod)
@@ -211,7 +211,7 @@ class WorkloadReadings:
 
     async def prepare(self, pods: Iterable[Pod]) -> None:
         """Read the owners of all pods that have not ended, so that a recovery finds them."""
-        wanted: dict[Key, tuple[Pod, WorkloadReader]] = {}
+        wanted: dict[Key, tuple[Pod, ReaderCalls]] = {}
         for pod in pods:
             reader = None if is_terminated(pod) else self.reader_of(pod)
             key = self.key_of(pod) if reader is not None else None
@@ -250,7 +250,14 @@ def gang_metadata(pod: Pod) -> str:
     return ""
 
 
-def _app_id(reader: WorkloadReader, owner: FoundOwner, part: str) -> str:
+def _label(reader: ReaderCalls, owner: ObjectMeta) -> str:
+    """Return the name of an owner for users, with that of the object which has made it."""
+    above = controller_reference(owner.owner_references)
+    made_by = f" of {above.kind} {above.name}" if above is not None else ""
+    return f"{reader.kind} {owner.namespace}/{owner.name}{made_by}"
+
+
+def _app_id(reader: ReaderCalls, owner: FoundOwner, part: str) -> str:
     parts = (reader.kind.lower(), owner.meta.namespace, owner.meta.name, part, owner.meta.uid[:LENGTH_OF_UID])
     return "-".join(filter(None, parts))
 
@@ -258,11 +265,10 @@ def _app_id(reader: WorkloadReader, owner: FoundOwner, part: str) -> str:
 def _of_group(group: PodGroup, pod: Pod) -> WorkloadReading:
     meta: ObjectMeta = group.metadata
     terms = terms_of(group)
-    label = f"{POD_GROUP} {meta.namespace}/{meta.name}"
     app_id = f"podgroup-{meta.namespace}-{meta.name}-{meta.uid[:LENGTH_OF_UID]}"
     gang = terms.gang
     reason = "" if gang is not None else "its policy is basic"
-    return WorkloadReading(label, app_id, gang, reason, terms.tags, terms.priority)
+    return WorkloadReading(label_of(group), app_id, gang, reason, terms.tags, terms.priority)
 
 
 def _place(pod: Pod) -> tuple[str, str]:

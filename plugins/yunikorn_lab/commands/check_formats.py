@@ -11,10 +11,10 @@ from urllib.parse import quote
 import attrs
 
 from yunikorn import __version__
-from yunikorn.cli.output import echo
 from yunikorn.config.load import Outcome
 from yunikorn.errors import Problem
 from yunikorn.text import number_of
+from yunikorn_commands.output import echo
 
 TEXT, JSON, SARIF, GITHUB = "text", "json", "sarif", "github"
 FORMATS = (TEXT, JSON, SARIF, GITHUB)

@@ -14,12 +14,13 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, notes, remark, results
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import read_config
+from yunikorn_commands.output import echo, notes, remark, results
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
 from yunikorn_lab.commands.cluster_notes import cluster_notes
@@ -136,7 +137,7 @@ def command(
     workloads = draws(source, seeds)
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
-    wait_targets = read_targets(targets, [(one.config, registry.trusting(one.home)) for one in plans])
+    wait_targets = read_targets(targets, [(one.config, trusting(registry, one.home)) for one in plans])
     inputs = RunInputs(source, workload, click.get_current_context())
     for line in itertools.chain(remark_lines(workload), _notes_on_cluster(plans, workload, registry)):
         echo(line, err=True)
@@ -163,7 +164,7 @@ def command(
                     provenance=lambda plan: inputs.provenance(
                         plan.home / plan.file,
                         plan.config,
-                        registry.trusting(plan.home),
+                        trusting(registry, plan.home),
                         list(map(str, plan.settings)),
                     ),
                 )
@@ -247,7 +248,7 @@ def _write(
 def _notes_on_cluster(plans: Sequence[VariantPlan], workload: Workload, registry: Registry) -> Iterator[str]:
     """Yield what the configurations of the variants demand and the nodes do not have."""
     configs = [
-        (plan.name if plan.settings else plan.file, plan.config, registry.trusting(plan.home))
+        (plan.name if plan.settings else plan.file, plan.config, trusting(registry, plan.home))
         for plan in plans
     ]
     yield from cluster_notes(configs, workload)

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, remark
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import printable
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.differences import differences
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.load_plugins import code_of_data, load_plugins_option
+from yunikorn_commands.output import echo, remark
 from yunikorn_commands.path_types import INPUT
 from yunikorn_lab.commands.difference_words import in_words
 from yunikorn_lab.commands.input_checks import InputChecks

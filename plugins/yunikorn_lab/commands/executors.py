@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from yunikorn.cli.output import has_colours
 from yunikorn.errors import UsageError
+from yunikorn_commands.output import has_colours
 from yunikorn_lab.reporting.workers import HereAndNow, WorkerPool
 
 jobs_option = click.option(

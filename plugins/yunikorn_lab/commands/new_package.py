@@ -16,10 +16,10 @@ import attrs
 import click
 
 from yunikorn import __version__, api
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
-from yunikorn.framework.kinds import ALL_KINDS, COMMAND, DOOR, PluginKind
+from yunikorn.framework.kinds import ALL_KINDS, COMMAND, DOOR, WORKLOAD_READER, PluginKind
+from yunikorn_commands.allowed_plugins import load_registry
+from yunikorn_commands.output import echo
 
 PREFIX = "yunikorn-"
 LONGEST = 50
@@ -72,6 +72,8 @@ class Blank:
             sources |= {"README.md": "README-command.md", f"{self.module}/call.py": "call-command.py"}
         elif self.kind is DOOR:
             sources |= {"README.md": "README-door.md", "queues.yaml": "queues-door.yaml"}
+        elif self.kind is WORKLOAD_READER:
+            sources |= {"README.md": "README-workload-reader.md"}
         else:
             more = {"queues.yaml": f"queues-{kind}.yaml", "workload.yaml": "workload.yaml"}
             sources |= {"README.md": "README.md", **more}
@@ -83,6 +85,7 @@ class Blank:
             "a_title": f"{'An' if title[0] in VOWELS else 'A'} {title}",
             "class": self.class_name,
             "distribution": self.distribution,
+            "extra": "[kubernetes]" if self.kind is WORKLOAD_READER else "",
             "kind": self.kind.id,
             "method": self.kind.method,
             "module": self.module,
@@ -112,7 +115,7 @@ def new(kind_id: str, name: str, parent: Path) -> None:
     It has its packaging, types, a test, and for a policy a configuration and a workload to try it on; it
     installs, and passes its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort,
     node-sort, placement, predicate, event-sink, user-groups, preemption, submit, admission, quota,
-    reservation, permit, topology, gang-placement, command and door.
+    reservation, permit, topology, gang-placement, command, door and workload-reader.
     """
     blank = Blank(next(kind for kind in ALL_KINDS if kind.id == kind_id), name)
     check_name(blank)

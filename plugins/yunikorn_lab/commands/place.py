@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
@@ -21,7 +20,9 @@ from yunikorn.text import suggest
 from yunikorn_commands.config_input import ConfigInput, folder_of
 from yunikorn_commands.input_files import name_of, read_input
 from yunikorn_commands.input_source import InputError
+from yunikorn_commands.output import echo
 from yunikorn_commands.path_types import INPUT
+from yunikorn_commands.plugin_files import trusting
 
 if TYPE_CHECKING:
     from yunikorn_lab.placement_dry_run import PlacementAnswer, PlacementDryRun
@@ -184,13 +185,13 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 
 def _open_dry_run(file: Path) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
-    from yunikorn.cli.allowed_plugins import load_registry
+    from yunikorn_commands.allowed_plugins import load_registry
     from yunikorn_lab.placement_dry_run import PlacementDryRun
 
     found, source = ConfigInput.read(file), None
     try:
         source = found.source()
-        return PlacementDryRun(source.text, load_registry().trusting(folder_of(file)))
+        return PlacementDryRun(source.text, trusting(load_registry(), folder_of(file)))
     except ConfigError as error:
         problems = error.problems if source is None else source.located(error.problems)
         lines = "\n".join(f"  {problem}" for problem in problems)

@@ -19,8 +19,6 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.config.load import load_config
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
@@ -30,8 +28,11 @@ from yunikorn.framework.offers import Broken, Offer, Option
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.node_policies import WeightedScores
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.input_files import read_input
+from yunikorn_commands.output import echo, has_colours, results
 from yunikorn_commands.path_types import INPUT
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.plugin_uses import plugin_uses
 from yunikorn_lab.commands.new_package import new
 
@@ -171,7 +172,7 @@ def command(
         from yunikorn_commands.input_files import name_of
         from yunikorn_commands.input_source import InputError
 
-        registry = registry.trusting(folder_of(config))
+        registry = trusting(registry, folder_of(config))
         try:
             used = Used.of(read_config(config, registry), registry)
         except ConfigError as error:

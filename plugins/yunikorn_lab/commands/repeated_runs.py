@@ -14,14 +14,14 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.config.load import load_config
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.input_files import InputFile
 from yunikorn_commands.load_plugins import LOAD_PLUGINS_OPTION
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_commands.signals import ending_early
 from yunikorn_lab.commands.run_options import preempted_option, until_option
 from yunikorn_lab.commands.workload import WorkloadSource, workload_options

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import attrs
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.option_groups import option_group
+from yunikorn_commands.output import echo
 from yunikorn_lab.commands.configured_queues import creates_queues
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions

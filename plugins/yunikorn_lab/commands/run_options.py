@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.text import number_of
 from yunikorn_commands.option_groups import Decorator
+from yunikorn_history.time_words import parse_time as parse_past_time
 from yunikorn_lab.simulation.scenario_values import parse_time
 from yunikorn_lab.simulation.workload import PREEMPTED, RESTART
 
@@ -27,6 +29,14 @@ def parse_moment(_: click.Context, __: click.Parameter, value: str | None) -> in
     """Parse a time such as `36h` as the callback of an option; returns nanoseconds."""
     try:
         return None if value is None else parse_time(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def parse_date(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Parse a time of the past such as `2026-03-01` as the callback of an option; returns ms since 1970."""
+    try:
+        return None if value is None else parse_past_time(value, SystemClock().now())
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo
+from yunikorn_commands.allowed_plugins import load_registry
+from yunikorn_commands.output import echo
 from yunikorn_lab.schema.json_schema import json_schema
 from yunikorn_lab.schema.reference_page import markdown
 

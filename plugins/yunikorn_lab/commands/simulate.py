@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, has_colours, notes, remark, results
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.text import number_of
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import folder_of, read_config
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
+from yunikorn_commands.output import echo, has_colours, notes, remark, results
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
 from yunikorn_lab.commands.cluster_notes import cluster_notes
@@ -100,7 +101,7 @@ def command(
     {partition}, {qos}, {group}, {cluster} and {wckey}.
     """
     check_out(out, tasks=tasks, no_plots=no_plots, force=force)
-    registry = load_registry().trusting(folder_of(config))
+    registry = trusting(load_registry(), folder_of(config))
     text, plan = read_simulation(config, source, registry)
     gantt = chart.request(plan, out=out, until=until)
     asked = parse_questions(questions, plan, until)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, notes, results
 from yunikorn.errors import UsageError
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import folder_of
 from yunikorn_commands.input_files import name_of
+from yunikorn_commands.output import echo, notes, results
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
 from yunikorn_lab.commands.cluster_notes import cluster_notes
@@ -100,7 +101,7 @@ def command(
     wanted = parse_assertions(targets, "--target")
     drawn = draws(source, seeds)
     source = source_of(drawn[0])
-    registry = load_registry().trusting(folder_of(config))
+    registry = trusting(load_registry(), folder_of(config))
     text, plan = read_simulation(config, source, registry)
     queues = configured_queues(text, registry)
     if queues.are_all:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.cli.output import echo
 from yunikorn.clock import SystemClock
-from yunikorn.containment import Interrupts
 from yunikorn.errors import printable
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.text import number_of
 from yunikorn_commands.config_input import folder_of
+from yunikorn_commands.interrupts import Interrupts
+from yunikorn_commands.output import echo
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.commands.executors import progress_of_runs
 from yunikorn_lab.commands.progress import progress_bar
 from yunikorn_lab.commands.seeds_option import source_of
@@ -129,7 +129,7 @@ class SizeRuns:
         fraction = Fraction(nodes, self._whole)
         given = source_of(drawn)
         source: Source = attrs.evolve(given, nodes_fraction=fraction)
-        if len(self.draws) == 1 and given.nodes_fraction == 1:
+        if len(self.draws) == 1 and given.nodes_fraction == 1 and given.racks is None:
             source = SizedWorkload(self.workload, fraction)  # so that it is read once
         options = {name: text for name, text in self.provenance.options.items() if name not in _OF_SEARCH}
         folder = None if self.out is None else run_folder(self.out, nodes, drawn.seed)

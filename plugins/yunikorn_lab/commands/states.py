@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.framework.defaults import import_default
 from yunikorn.states import LIFECYCLES, Lifecycle
+from yunikorn_commands.output import echo
 
 SHIM = "yunikorn_kubernetes.shim.shim_states"
 """Module with the state machines of the shim for Kubernetes, imported by name like all that is not core."""

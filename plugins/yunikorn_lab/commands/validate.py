@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.input_files import UnreadableInput, hold
 from yunikorn_commands.load_plugins import code_of_data, load_plugins_option
+from yunikorn_commands.output import echo
 from yunikorn_commands.path_types import INPUT
 from yunikorn_lab.cluster_check import check_cluster
 from yunikorn_lab.commands.check_formats import FORMATS, JSON, TEXT, Checked, print_checked

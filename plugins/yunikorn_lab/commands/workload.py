@@ -18,16 +18,18 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
 from yunikorn.resources import INT64_MAX
 from yunikorn.text import listed
+from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import InputFile, hold
 from yunikorn_commands.input_source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn_commands.load_plugins import LOAD_PLUGINS
 from yunikorn_commands.mistaken_files import explained, explained_nodes
 from yunikorn_commands.option_groups import option, option_group, options_of
-from yunikorn_commands.path_types import INPUT, INPUT_OR_FOLDER, OUT_FILE, force_file
+from yunikorn_commands.output import echo
+from yunikorn_commands.path_types import INPUT, OUT_FILE, InputPath, force_file
+from yunikorn_history.history_filter import HistoryFilter
 from yunikorn_lab.commands.description import (
     ARRIVALS,
     NODE_SIZE,
@@ -40,20 +42,21 @@ from yunikorn_lab.commands.description import (
     describe,
     startup_times,
 )
-from yunikorn_lab.commands.run_options import check_out
+from yunikorn_lab.commands.run_options import check_out, parse_date
 from yunikorn_lab.commands.sealed_file import write_sealed
 from yunikorn_lab.reporting.tables import duration
 from yunikorn_lab.simulation.adjustments import Adjustments
 from yunikorn_lab.simulation.batsim import BatsimOptions
 from yunikorn_lab.simulation.distributions import Constant
 from yunikorn_lab.simulation.openb import GPU_COUNTS, OpenbOptions
-from yunikorn_lab.simulation.reader import FORMATS, SCENARIO, read_workload
+from yunikorn_lab.simulation.reader import FORMATS, HISTORY, SCENARIO, read_workload
 from yunikorn_lab.simulation.resampling import RESAMPLINGS, resample, shuffle
 from yunikorn_lab.simulation.scenario_reader import read_scenario
 from yunikorn_lab.simulation.scenario_writer import scenario_lines
 from yunikorn_lab.simulation.slurm import SlurmOptions
 from yunikorn_lab.simulation.survey import survey
 from yunikorn_lab.simulation.swf import JOBS, MEMORY, SwfOptions
+from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
 from yunikorn_lab.simulation.trace_dependencies import DEPENDENCIES
 from yunikorn_lab.simulation.workload import StartUp, Workload
 
@@ -61,6 +64,17 @@ SWF = SwfOptions()
 OPENB = OpenbOptions()
 BATSIM = BatsimOptions()
 SLURM = SlurmOptions()
+PREFIX = f"{HISTORY}:"
+
+
+class _WorkloadPath(InputPath):
+    """Path of a workload, or the text that names a history."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if str(value).startswith(PREFIX) else super().convert(value, param, ctx)
+
+
+WORKLOAD = _WorkloadPath(dir_okay=True)
 
 
 def _ratio(_: click.Context, __: click.Parameter, value: str) -> Fraction:
@@ -76,8 +90,9 @@ class WorkloadSource:
 
     workload: InputFile = option(
         required=True,
-        type=INPUT_OR_FOLDER,
-        help="The workload: a scenario, a trace (SWF, openb, Batsim, Slurm), or a folder with openb lists.",
+        type=WORKLOAD,
+        help="The workload: a scenario, a trace (SWF, openb, Batsim, Slurm), a folder with openb lists, or "
+        "the history of a scheduler (history:FILE or history:postgresql://...).",
     )
     nodes: InputFile | None = option(type=INPUT, help="The nodes, instead of those of the workload.")
     format_: str | None = option(
@@ -104,6 +119,16 @@ class WorkloadSource:
         metavar="F",
         callback=_ratio,
         help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
+    )
+    racks: str | None = option(
+        metavar="N[xM]", help="Put the nodes into racks of N nodes, and blocks of M racks: 16 or 16x8."
+    )
+    gangs: Fraction = option(
+        default=Fraction(0),
+        type=str,
+        metavar="F",
+        callback=_ratio,
+        help="With --racks: make this part of the applications gangs that ask for a rack or block.",
     )
     startup_delay: str | None = option(
         metavar="TIME|SPEC",
@@ -156,6 +181,16 @@ class WorkloadSource:
     slurm_queue: str = option(default=SLURM.queue, show_default=True, help="Queue of Slurm jobs.")
     slurm_user: str = option(default=SLURM.user, show_default=True, help="User of Slurm jobs.")
     slurm_group: str = option(default=SLURM.group, show_default=True, help="Group of Slurm jobs.")
+    history_since: int | None = option(
+        metavar="TIME", callback=parse_date, help="Begin of the part of a history, such as 2026-03-01T12:00."
+    )
+    history_until: int | None = option(
+        metavar="TIME",
+        callback=parse_date,
+        help="End of the part of a history.  [default: its latest record]",
+    )
+    history_queue: str = option(default="", help="Applications of a history in this queue and those below.")
+    history_user: str = option(default="", help="Applications of a history of this user.")
     load_plugins: tuple[Path | str, ...] = option(default=(), **LOAD_PLUGINS)
     given: tuple[str, ...] = ()
     """Names of the options that were given on the command line."""
@@ -164,7 +199,10 @@ class WorkloadSource:
         """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
         delay = self.startup_delay
         startup = None if delay is None else startup_times(delay)
-        adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
+        racks = None if self.racks is None else SyntheticRacks.of(self.racks, self.gangs)
+        if self.gangs and racks is None:
+            raise UsageError("--gangs needs racks: give --racks")
+        adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup, racks)
         adjustments.check()
         self._check_draws()
         try:
@@ -208,17 +246,18 @@ class WorkloadSource:
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
             batsim=BatsimOptions(self.batsim_queue, self.batsim_user),
             slurm=SlurmOptions(self.slurm_queue, self.slurm_user, self.slurm_group),
+            history=HistoryFilter(since=self.history_since, queue=self.history_queue, user=self.history_user),
             strict=self.strict,
             seed=seed,
         )
 
     def _check_options(self, form: str) -> None:
         """Raise `UsageError` if an option was given that only applies to another format."""
-        wrong = [name for name in self.given if name.partition("_")[0] in FORMATS]
+        wrong = [name for name in self.given if name.partition("_")[0] in (*FORMATS, HISTORY)]
         wrong = [name for name in wrong if name.partition("_")[0] != form]
         if self.nodes is not None and "openb_gpus" in wrong:
             wrong.remove("openb_gpus")  # the nodes may be an openb list
-        if self.strict and form == SCENARIO:
+        if self.strict and form in (SCENARIO, HISTORY):
             wrong.append("strict")
         if wrong:
             options = listed(f"--{name.replace('_', '-')}" for name in wrong)
@@ -286,7 +325,13 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
         source_of = click.get_current_context().get_parameter_source
         named = tuple(name for name in given if source_of(name) is ParameterSource.COMMANDLINE)
         # A stream is read once, here, and sent to the workers of a comparison.
-        given |= {name: hold(given[name]) for name in ("workload", "nodes") if given.get(name)}
+        if (past := given.get("workload")) is not None and str(past).startswith(PREFIX):
+            with importing_extra("history", f"for --workload {PREFIX}..."):
+                from yunikorn_lab.simulation.history_workload import hold_history
+            given["workload"] = hold_history(str(past).removeprefix(PREFIX), given["history_until"])
+        given |= {
+            name: hold(given[name]) for name in ("workload", "nodes") if isinstance(given.get(name), Path)
+        }
         return command(source=WorkloadSource(**given, given=named), **arguments)
 
     return option_group(*options_of(WorkloadSource))(call)

@@ -16,6 +16,7 @@ import attrs
 
 from yunikorn_lab.reporting.group_counts import NAMES
 from yunikorn_lab.reporting.observations import ApplicationRow
+from yunikorn_lab.simulation.hourly_load import HOUR, HourlyLoad
 from yunikorn_lab.simulation.statistics import DIGITS, Sample, Summary, nearest_rank
 
 PERCENTS = (10, 25, 50, 75, 90, 95, 99)
@@ -26,6 +27,8 @@ LEAST = 60.0
 """Waits below this number of seconds count as this number in a ratio: their differences do not matter."""
 RELATED = 0.3
 """Rank correlation below which there is a warning."""
+MOST_PARTS = 48
+"""Number of rows of the load up to which they are hours, or days."""
 MANY = 30
 """Number of applications from which on a low rank correlation is no chance."""
 
@@ -50,6 +53,19 @@ class CalibratedGroup:
 
 
 @attrs.frozen
+class CalibratedLoad:
+    """Placements in some hours, and the mean use; amounts in base units (milli-vcores, bytes, counts)."""
+
+    time: float
+    """Begin, in seconds of simulated time."""
+    hours: float
+    recorded_placements: int
+    simulated_placements: int
+    recorded_use: dict[str, float]
+    simulated_use: dict[str, float]
+
+
+@attrs.frozen
 class Calibration:
     """Simulated and recorded waits of the applications that have both."""
 
@@ -64,6 +80,12 @@ class Calibration:
     sizes: list[CalibratedGroup]
     warning: str
     """Text if means or medians differ by more than `FACTOR`, or other applications wait; else empty."""
+    queues: list[CalibratedGroup] = attrs.Factory(list)
+    """Groups by the queue of the simulation."""
+    load: list[CalibratedLoad] = attrs.Factory(list)
+    """Parts of the recorded time, in order; empty if only waits were recorded."""
+    misplaced: float | None = None
+    """Part of the recorded placements that the simulation makes in another hour; None if not recorded."""
 
 
 @attrs.frozen
@@ -75,12 +97,17 @@ class CalibrationCurves:
 
 
 class CalibrationSample:
-    """Pairs of waits during a simulation, in sixteen bytes each."""
+    """Pairs of waits during a simulation, in sixteen bytes each, and the load if it was recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, load: HourlyLoad | None = None) -> None:
+        """Begin without pairs; `load` was recorded."""
+        self._load = load
+        self.simulated = None if load is None else HourlyLoad(load.end)
+        """Load of the simulation; None if none was recorded."""
         self._recorded, self._simulated = array("d"), array("d")
         self._users: dict[str, array[int]] = {}
         """Positions of the pairs by user."""
+        self._queues: dict[str, array[int]] = {}
         self._sizes: dict[str, array[int]] = {}
         self._without_start = 0
 
@@ -95,6 +122,7 @@ class CalibrationSample:
         self._recorded.append(row.recorded_wait)
         self._simulated.append(row.whole_wait)
         self._users.setdefault(row.user, array("q")).append(place)
+        self._queues.setdefault(row.queue, array("q")).append(place)
         self._sizes.setdefault(row.size, array("q")).append(place)
 
     def report(self) -> Calibration | None:
@@ -119,7 +147,31 @@ class CalibrationSample:
             users=[self._group(name, places) for name, places in sorted(self._users.items())],
             sizes=[self._group(name, self._sizes[name]) for name in NAMES if name in self._sizes],
             warning=_warning(whole, nearest_rank(recorded, 90), nearest_rank(simulated, 90)),
+            queues=[self._group(name, places) for name, places in sorted(self._queues.items())],
+            load=self._loads(),
+            misplaced=self._misplaced(),
         )
+
+    def _loads(self) -> list[CalibratedLoad]:
+        """Return the recorded and the simulated load, in hours, or in days or weeks if there are many."""
+        if self._load is None or self.simulated is None:
+            return []
+        count = -(-self._load.end // HOUR)
+        width = next((one for one in (1, 24) if count <= one * MOST_PARTS), 168)
+        return [
+            CalibratedLoad(
+                *(hour * 3600.0, min((hour + width) * HOUR, self._load.end) / HOUR - hour),
+                *(self._load.placed(hour, width), self.simulated.placed(hour, width)),
+                *(self._load.use(hour, width), self.simulated.use(hour, width)),
+            )
+            for hour in range(0, count, width)
+        ]
+
+    def _misplaced(self) -> float | None:
+        if self._load is None or self.simulated is None or not self._load.placements:
+            return None
+        moved = self._load.placements - self.simulated.placements
+        return round(moved.total() / self._load.placements.total(), DIGITS)
 
     def _group(self, name: str, places: Iterable[int]) -> CalibratedGroup:
         chosen = list(places)

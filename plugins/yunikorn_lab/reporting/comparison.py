@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.reporting.comparison_result import Comparison, make_rows
 from yunikorn_lab.reporting.decision_log import DivergenceReport, find_divergence
 from yunikorn_lab.reporting.divergence_reasons import DivergenceReason, describe_divergences, find_reasons

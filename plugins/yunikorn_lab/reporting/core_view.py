@@ -98,6 +98,21 @@ class CoreView:
         at = self._at(partition)
         return None if at is None else at.partition.applications.get(application)
 
+    def domains_of(self, partition: str, node: str) -> tuple[tuple[str, str], ...]:
+        """Return level and path of the domains of a node, the outermost first; none if the core lacks it."""
+        at = self._at(partition)
+        found = at.partition.nodes.get(node) if at is not None else None
+        if at is None or found is None:
+            return ()
+        return tuple(
+            [
+                (tree.levels[domain.level], domain.path)
+                for tree in at.policies.topology.trees
+                for domain in reversed([*tree.domain_of[found].chain][:-1])
+                if domain.name
+            ]
+        )
+
     def queue_of(self, partition: str, application: str) -> str:
         """Return the queue of an application; empty if the core has no such application (any more)."""
         found = self.application(partition, application)

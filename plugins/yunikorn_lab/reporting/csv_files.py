@@ -10,7 +10,7 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -24,6 +24,7 @@ from yunikorn_lab.reporting.run_history import (
     RunHistory,
     UserHistory,
 )
+from yunikorn_lab.reporting.topology_rooms import slice_loss
 from yunikorn_lab.simulation.out_folder import OutFolder
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import Running, partition_name
@@ -35,6 +36,7 @@ UTILISATION = "utilisation.csv"
 QUEUES = "queues.csv"
 IDLE = "idle.csv"
 USERS = "users.csv"
+TOPOLOGY = "topology.csv"
 
 T = TypeVar("T")
 Cell = str | int | float | None
@@ -256,3 +258,16 @@ def write_users(file: IO[str], history: RunHistory) -> None:
     """Write users.csv: means over each interval, by user and resource type; the last user is all others."""
     names = sorted({name for each in history.users for name in (*each.used, *each.wanted)})
     _write(file, _USERS, history, [(each, names) for each in history.users])
+
+
+_TOPOLOGY = ("start", "end", "partition", "level", "size", "fitting", "loss")
+
+
+def write_topology(file: IO[str], history: RunHistory) -> None:
+    """Write topology.csv: mean numbers of gangs that fit in each interval, by level and size of the gangs."""
+    table = CsvFile[Sequence[Cell]](file, {name: itemgetter(at) for at, name in enumerate(_TOPOLOGY)})
+    for index, (start, end) in enumerate(pairwise(history.edges)):
+        for of in history.topology:
+            fitting = of.fitting[index]
+            loss = slice_loss(fitting, of.size, of.room[index])
+            table.write((start, end, of.partition, of.level, of.size, fitting, loss))

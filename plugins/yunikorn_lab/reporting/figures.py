@@ -15,6 +15,7 @@ from yunikorn_lab.reporting.idle_capacity import IdleReport
 from yunikorn_lab.reporting.observations import Fragmentation
 from yunikorn_lab.reporting.queue_observation import Guarantee
 from yunikorn_lab.reporting.tables import Format, Number, count, duration, index, percent, ratio
+from yunikorn_lab.reporting.topology_rooms import GangPlaces, SliceRoom
 from yunikorn_lab.simulation.report import QueueReport, Report
 from yunikorn_lab.simulation.statistics import Summary
 
@@ -127,6 +128,22 @@ IDLE: Sequence[Figure[IdleReport]] = (
     Figure("in all", lambda found: found.of_capacity, percent, "idle while work waits: {}"),
 )
 
+SLICES: Sequence[Figure[SliceRoom]] = (
+    Figure("gangs that fit", lambda room: room.fitting, ratio, "{} that fit"),
+    Figure("at the end", lambda room: room.fitting_at_end, count),
+    Figure("lost to them", lambda room: room.loss, percent, "lost to {}"),
+    Figure("at the end", lambda room: room.loss_at_end, percent),
+)
+"""Room of the domains of a level for gangs of one size."""
+
+GANG_PLACES: Sequence[Figure[GangPlaces]] = (
+    Figure("gangs", lambda gangs: gangs.gangs, count),
+    Figure("placed", lambda gangs: gangs.placed, count, "gangs of {}: placed"),
+    Figure("median wait", lambda gangs: gangs.median_wait, duration, "gangs of {}: wait, median"),
+    Figure("99 %", lambda gangs: gangs.p99_wait, duration, "gangs of {}: wait, 99 %"),
+)
+"""Gangs of similar sizes that ask for domains."""
+
 _TOTALS: Sequence[Figure[Report]] = (
     Figure("", lambda report: report.applications.finished, count, "applications finished"),
     Figure("", lambda report: report.applications.failed, count, "applications failed"),
@@ -162,6 +179,7 @@ def measures(result: FullReport) -> Iterator[Measure]:
     """Yield all compared figures of a run, in the order of the table."""
     yield from _totals(result)
     yield from _waits(result)
+    yield from _topology(result)
     for target in result.figures.slo:
         name = f"{target.queue} within {spell_duration(round(target.target * SECOND))}"
         yield Measure("met wait targets", name, target.share_met, percent, is_asked_for=True)
@@ -188,6 +206,20 @@ def _totals(result: FullReport) -> Iterator[Measure]:
         for name, stood in idle.items():
             yield from _compared(section, IDLE, stood, f"{partition}: {name}" if several else name)
     yield from _compared(section, _LOSSES, report)
+
+
+def _topology(result: FullReport) -> Iterator[Measure]:
+    several = len(result.report.utilisation) > 1
+    for partition, found in result.figures.topology.items():
+        section = f"{partition}: topology" if several else "topology"
+        for room in found.slices:
+            yield from _compared(section, SLICES, room, f"gangs of {room.size} in a {room.level}")
+        for gangs in found.gangs:
+            yield from _compared(section, GANG_PLACES, gangs, gangs.members)
+            for level, share in gangs.in_one.items():
+                yield Measure(section, f"gangs of {gangs.members}: in one {level}", share, percent)
+                used = gangs.spread[level]
+                yield Measure(section, f"gangs of {gangs.members}: {level}s used, of the fewest", used, ratio)
 
 
 def _waits(result: FullReport) -> Iterator[Measure]:

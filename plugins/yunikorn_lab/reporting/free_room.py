@@ -114,6 +114,11 @@ class Rooms:
     def __iter__(self) -> Iterator[Room]:
         return iter(self._rooms.values())
 
+    @property
+    def names(self) -> Iterable[str]:
+        """Names of the nodes."""
+        return self._rooms.keys()
+
     def add(self, name: str, room: Room) -> None:
         """Add a node."""
         self._rooms[name] = room

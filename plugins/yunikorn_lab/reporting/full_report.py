@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -32,7 +33,11 @@ from yunikorn_lab.simulation.recorder import Recorder, Recorders
 from yunikorn_lab.simulation.report import Report
 from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.statistics import seconds, used_share
+from yunikorn_lab.simulation.survey import survey
 from yunikorn_lab.simulation.workload import RESTART, Workload
+
+if TYPE_CHECKING:
+    from attrs import AttrsInstance
 
 TOP_USERS = 8
 """Maximum number of users with series of their own in the results."""
@@ -102,6 +107,10 @@ def _figures(observer: Observer) -> Figures:
             for name, observation in sorted(observer.cluster.partitions.items())
         },
         slo=observer.targets.report(),
+        topology={
+            name: topology.report(capacities[name], observer.last)
+            for name, topology in sorted(observer.topologies.items())
+        },
         calibration=observer.calibration.report(),
     )
 
@@ -155,6 +164,11 @@ def _history(observer: Observer, figures: Figures, origin: float | None) -> RunH
         nodes=NodeHistory(rows.nodes, rows.per_row, rows.names, rows.shares(len(lengths))),
         origin=origin,
         users=_user_histories(observer, figures, lengths),
+        topology=[
+            series
+            for name, topology in sorted(observer.topologies.items())
+            for series in topology.histories(name, lengths)
+        ],
     )
 
 
@@ -178,10 +192,15 @@ class FullReport:
         whole = {
             "verdict": self.verdict,
             **attrs.asdict(self.report),
-            "figures": attrs.asdict(self.figures),
+            "figures": plain(self.figures),
             "provenance": provenance,
         }
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def plain(of: AttrsInstance) -> dict[str, Any]:
+    """Return a part of a report as plain values, without a topology if there is none."""
+    return attrs.asdict(of, filter=lambda field, value: field.name != "topology" or bool(value))
 
 
 def study(
@@ -204,7 +223,7 @@ def study(
     """
     view = CoreView()
     limits = LimitWaits(view.application)
-    observer = Observer(view, limits, rows, targets)
+    observer = Observer(view, limits, rows, targets, survey(workload).topology_gangs, workload.recorded)
     report = simulate(
         config,
         workload,

@@ -40,7 +40,7 @@ def own_time(plan: WorkloadApplication) -> int | None:
             runs = group.timeout
         if runs == FOREVER:
             return None
-        longest = max(longest, runs)
+        longest = max(longest, group.delay + runs)
     return longest
 
 

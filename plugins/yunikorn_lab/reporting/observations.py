@@ -13,7 +13,7 @@ from yunikorn_lab.reporting.free_room import FreeRoom, Room, Rooms, find_free_ro
 from yunikorn_lab.reporting.idle_capacity import IdleCapacity
 from yunikorn_lab.reporting.metrics import bounded_slowdown, own_time
 from yunikorn_lab.reporting.time_series import NodeRows, Series, Timeline
-from yunikorn_lab.simulation.rm_state import Submitted, partition_name
+from yunikorn_lab.simulation.rm_state import SentAsk, Submitted, partition_name
 from yunikorn_lab.simulation.statistics import DIGITS, seconds
 from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind
 
@@ -38,7 +38,7 @@ class ApplicationRow:
     started: float | None
     """Start of the first task."""
     whole: float | None
-    """Time at which all tasks had been started at least once."""
+    """Time at which all tasks requested at the submission had been started at least once."""
     ended: float | None
     outcome: str
     """finished, failed or rejected; running or waiting at the end of the simulation."""
@@ -62,7 +62,7 @@ class ApplicationObservation:
     """Size class; empty until the nodes of the same instant are registered."""
     queue: str = ""
     missing: int = 0
-    """Number of tasks that have never been started."""
+    """Number of tasks requested at the submission that have never been started."""
     whole: int | None = None
     pending: dict[Resource, int] = attrs.Factory(dict)
     """Number of waiting requests by resource amounts."""
@@ -72,10 +72,10 @@ class ApplicationObservation:
     is_atomic: bool = False
     """True if `pending` was counted as that of an Atomic gang which has not been placed."""
 
-    def first_start(self, ask: str, moment: int) -> bool:
-        """Note the start of a task of this ask; returns True if now all tasks have been started."""
+    def first_start(self, ask: SentAsk, moment: int) -> bool:
+        """Note the start of a task of this ask; returns True if now all first tasks have been started."""
         # A restarted task has an ask with another key.
-        if self.missing and any(group.name == ask for group in self.record.plan.tasks):
+        if self.missing and ask.key == ask.group.name and not ask.group.delay:
             self.missing -= 1
             return self._see_whole(moment)
         return False

@@ -7,6 +7,7 @@ application and figure. Time series have a bounded number of intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from typing import TypeVar
 
 from yunikorn.interface.messages import Allocation
@@ -25,12 +26,15 @@ from yunikorn_lab.reporting.observations import (
 )
 from yunikorn_lab.reporting.queue_observation import QueueObservation, QueueObservations
 from yunikorn_lab.reporting.time_series import Timeline
+from yunikorn_lab.reporting.topology_rooms import TopologyObservation
 from yunikorn_lab.reporting.user_observation import UserObservations
 from yunikorn_lab.reporting.wait_targets import WaitTargets
+from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.limit_waits import LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import Running, Submitted, partition_name
 from yunikorn_lab.simulation.statistics import seconds
+from yunikorn_lab.simulation.survey import GangSurvey, asks_for_domain
 from yunikorn_lab.simulation.workload import NodeEvent, Reloaded
 
 Key = TypeVar("Key", bound=Hashable)
@@ -46,10 +50,13 @@ class Observer(Recorder):
         limits: LimitWaits,
         write: Write | None = None,
         targets: Mapping[str, int] | None = None,
+        gangs: Mapping[str, GangSurvey] | None = None,
+        recorded: HourlyLoad | None = None,
     ) -> None:
         """Create an observer; `write` receives each application's row at its end or the end of the run.
 
-        `targets` are wait targets (ns) by queue.
+        `targets` are wait targets (ns) by queue, `gangs` those that ask for domains, by partition, and
+        `recorded` the load that is compared with that of the simulation.
         """
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline, self._idle_capacity)
@@ -65,7 +72,7 @@ class Observer(Recorder):
         self._view = view
         self._limits = limits
         self.targets = WaitTargets(targets or {})
-        self.calibration = CalibrationSample()
+        self.calibration = CalibrationSample(recorded)
         self._receive: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationObservation] = {}
         self._unsized: dict[ApplicationObservation, None] = {}
@@ -74,6 +81,13 @@ class Observer(Recorder):
         """Applications of `_unsized` that have already ended, with moment, outcome and reason."""
         self._dirty: dict[ApplicationObservation, None] = {}
         self._running: dict[Running, ApplicationObservation] = {}
+        self.topologies = {
+            name: TopologyObservation(
+                self.timeline, found, self.cluster.partition(name).rooms, partial(view.domains_of, name)
+            )
+            for name, found in (gangs or {}).items()
+        }
+        """Topologies of the partitions with gangs that ask for domains."""
 
     def _idle_capacity(self, partition: str) -> IdleCapacity:
         return IdleCapacity(
@@ -91,11 +105,16 @@ class Observer(Recorder):
         """Note a node event."""
         self.last = event.at
         self.cluster.change(event)
+        topology = self.topologies.get(partition_name(event.node.partition))
+        if topology is not None:
+            topology.change(event.node.name, resized=True)
 
     def reloaded(self, event: Reloaded) -> None:
         """Note a reload of the configuration."""
         self.last = event.at
         self.queues.read_quotas(event.at)
+        for topology in self.topologies.values():
+            topology.reset()
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """Note the allocation of a task or a placeholder."""
@@ -113,6 +132,9 @@ class Observer(Recorder):
         partition = partition_name(allocation.partition_name)
         self.queues.at(partition, allocation.queue_name).allocate(allocation.resource_per_alloc, sign)
         self.cluster.allocate(allocation, sign, moment)
+        topology = self.topologies.get(partition)
+        if topology is not None:
+            topology.change(allocation.node_id)
 
     # -- applications ---------------------------------------------------------------------------------
 
@@ -121,13 +143,22 @@ class Observer(Recorder):
         self.last = moment
         self.timeline.begin(moment)
         plan = record.plan
-        observation = ApplicationObservation(record, partition_name(plan.partition), missing=plan.size)
+        observation = ApplicationObservation(
+            record, partition_name(plan.partition), missing=record.unfinished
+        )
         self._live[plan.id] = observation
         self._dirty[observation] = None
         self._unsized[observation] = None
+        if self.topologies and asks_for_domain(plan):
+            self.topologies[observation.partition].submitted(plan)
         _counts(self.by_user, plan.user)
         for group in self._groups(observation):
             group.applications += 1
+
+    def requested(self, moment: int, record: Submitted) -> None:
+        """Note that an application has requested more tasks."""
+        self.last = moment
+        self._dirty[self._live[record.plan.id]] = None
 
     def _measure(self) -> None:
         """Determine the size classes of new applications, once the nodes of this moment are known."""
@@ -152,6 +183,8 @@ class Observer(Recorder):
         self.last = moment
         observation = self._live.pop(record.plan.id)
         self._dirty.pop(observation, None)
+        if self.topologies and asks_for_domain(observation.record.plan):
+            self.topologies[observation.partition].ended(observation.record.plan.id)
         self._ask(observation, {}, 0)
         if outcome == "finished":
             slowdown = observation.slowdown(moment)
@@ -190,6 +223,8 @@ class Observer(Recorder):
             self._measure()
         observation = self._live[task.owner.plan.id]
         self._running[task] = observation
+        if self.calibration.simulated is not None:
+            self.calibration.simulated.place(moment)
         if not observation.queue:
             self._join(observation, task.allocation.queue_name)
         self._run(moment, task, observation, 1)
@@ -198,8 +233,12 @@ class Observer(Recorder):
             wait = seconds(moment - task.owner.plan.submit)
             for group in self._groups(observation):
                 group.waits.add(wait)
-        if observation.first_start(task.allocation.allocation_key, moment):
+        complete = observation.first_start(task.ask, moment)
+        if complete:
             self._see_whole(observation, moment)
+        topology = self.topologies.get(observation.partition)
+        if topology is not None:
+            topology.started(moment, task, complete=complete)
 
     def left(self, moment: int, task: Running, reason: str) -> None:
         """Note the end of a task."""
@@ -216,6 +255,8 @@ class Observer(Recorder):
         amount, duration = task.allocation.resource_per_alloc, max(moment - task.started, 0)
         for group in self._groups(observation):
             group.spend(observation.partition, amount, duration)
+        if self.calibration.simulated is not None:
+            self.calibration.simulated.spend(task.started, moment, amount)
 
     # -- waiting requests -----------------------------------------------------------------------------
 
@@ -232,6 +273,8 @@ class Observer(Recorder):
         self._dirty.clear()
         self.queues.record(moment)
         self.cluster.record(moment)
+        for topology in self.topologies.values():
+            topology.record(moment)
         self.users.record(moment, self.cluster.capacity)
 
     def _join(self, observation: ApplicationObservation, path: str) -> None:
@@ -294,6 +337,8 @@ class Observer(Recorder):
         self.timeline.reach(self.last)
         self.queues.close(self.last)
         self.cluster.close(self.last)
+        for topology in self.topologies.values():
+            topology.close(self.last)
         self.users.close(self.last, self.cluster.capacity)
 
 

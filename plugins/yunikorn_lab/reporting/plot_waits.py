@@ -20,11 +20,12 @@ SHOWN = len(LIGHT)
 
 
 def plot_distributions(
-    curves: Curves, colours: QueueColours | None = None, what: str = "queues"
+    curves: Curves, colours: QueueColours | None = None, what: str = "queues", until: str = "last"
 ) -> Figure | None:
     """Plot the cumulative distributions of waits and bounded slowdowns; None if there is nothing to see.
 
-    Without applications that finished there are no slowdowns. Lines have the style of their queue in
+    The waits are until the `last` or the `first` task started. Without applications that finished there are
+    no slowdowns. Lines have the style of their queue in
     `colours`, or styles in their order.
     """
     names = [name for name, waits in curves.waits.items() if waits]
@@ -44,7 +45,8 @@ def plot_distributions(
     figure, axes = paper(3.6, 1, 2 if has_slowdowns else 1)
     for name, label, style in drawn:
         _draw_waits(axes[0], curves.waits[name], label=label, **line(style))
-    _label_waits(axes[0], "Wait until the last task started", max(curves.waits[name][-1] for name in shown))
+    longest = max(curves.waits[name][-1] for name in shown)
+    _label_waits(axes[0], f"Wait until the {until} task started", longest)
     if has_slowdowns:
         _plot_slowdowns(axes[1], curves, [(name, style) for name, _, style in drawn])
     for one in axes:

@@ -97,9 +97,12 @@ def busiest_type(history: RunHistory) -> str:
     return max(parts, key=lambda name: (parts[name], name), default="")
 
 
-def plot_queues(history: RunHistory, colours: QueueColours) -> Figure | None:
-    """Plot the leaf queues' usage of the busiest type, with guarantees and limits; None if unused."""
-    name = busiest_type(history)
+def plot_queues(history: RunHistory, colours: QueueColours, name: str = "") -> Figure | None:
+    """Plot the leaf queues' usage of a type, with guarantees and limits; None if unused.
+
+    The type is the busiest one by default.
+    """
+    name = name or busiest_type(history)
     leaves = [queue for queue in history.queues if queue.is_leaf]
     if not leaves or not history.count or not name:
         return None

@@ -114,7 +114,7 @@ def find_provenance(
     disabled = frozenset(found.disabled if found else ())
     in_use = found.loaded if found else ()
     for event in reloads:
-        code = attrs.evolve(event.code, in_use=in_use)
+        code = event.code.with_loaded(in_use)
         later = event.source.check(registry.permitting(code)).config
         in_use += tuple(one for one in (later.loaded if later else ()) if one not in in_use)
     loaded = [InputChecksum(PLUGIN, Path(one.name).name, one.digest or _module(one.module)) for one in in_use]

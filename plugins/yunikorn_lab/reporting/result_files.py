@@ -12,6 +12,7 @@ from yunikorn_lab.reporting.csv_files import (
     TasksFile,
     write_idle,
     write_queues,
+    write_topology,
     write_users,
     write_utilisation,
 )
@@ -69,7 +70,7 @@ def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | No
     return ""
 
 
-OUTDATED = (PAGE, PLACES, csv_files.TASKS, csv_files.USERS, GANTT_TABLE, *PICTURES)
+OUTDATED = (PAGE, PLACES, csv_files.TASKS, csv_files.USERS, csv_files.TOPOLOGY, GANTT_TABLE, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
 RESULTS = {
     *OUTDATED,
@@ -144,6 +145,8 @@ class ResultFiles(Recorders):
         write_queues(self._folder.open(csv_files.QUEUES), history)
         if history.users:
             write_users(self._folder.open(csv_files.USERS), history)
+        if history.topology:
+            write_topology(self._folder.open(csv_files.TOPOLOGY), history)
         chart = None
         if self._gantt is not None:
             chart = self._gantt.chart(result.report.times.stopped, history.origin)

@@ -8,6 +8,7 @@ from yunikorn_lab.reporting.calibration import Calibration, CalibrationCurves
 from yunikorn_lab.reporting.group_counts import GroupReport
 from yunikorn_lab.reporting.idle_capacity import IdleReport
 from yunikorn_lab.reporting.observations import Fragmentation
+from yunikorn_lab.reporting.topology_rooms import TopologyReport
 from yunikorn_lab.reporting.wait_targets import WaitTarget
 from yunikorn_lab.simulation.statistics import Summary
 
@@ -52,6 +53,8 @@ class Figures:
     """Applications that met or missed the wait targets of `--slo`, by queue."""
     calibration: Calibration | None = None
     """Simulated and recorded waits; None if the workload has no recorded waits."""
+    topology: dict[str, TopologyReport] = attrs.Factory(dict)
+    """Domains by partition; left out of results of workloads without gangs that ask for domains."""
 
 
 @attrs.frozen

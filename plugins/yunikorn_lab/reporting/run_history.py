@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from yunikorn_lab.reporting.tables import queue_label
+from yunikorn_lab.reporting.topology_rooms import TopologyHistory
 
 
 @attrs.frozen
@@ -93,6 +94,8 @@ class RunHistory:
     """Unix time (seconds) of 0 of simulated time; None without dates, and in runs of earlier versions."""
     users: list[UserHistory] = attrs.Factory(list)
     """Users with the highest use, highest first, then all others together; empty without several users."""
+    topology: list[TopologyHistory] = attrs.Factory(list)
+    """Left out of results of workloads without gangs that ask for domains."""
 
     def label(self, partition: str, name: str) -> str:
         """Return the label of a queue or a resource type, with its partition if there are several."""

@@ -16,11 +16,11 @@ from typing import Protocol
 
 import attrs
 
-from yunikorn.containment import Interrupts
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.installed import chosen_plugins
-from yunikorn.framework.plugin_code import NO_CODE, CodePermission
+from yunikorn.framework.plugin_code import NO_CODE, CodeSource
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.interrupts import Interrupts
 from yunikorn_lab.reporting.decision_log import DecisionLog
 from yunikorn_lab.reporting.full_report import FullReport, study
 from yunikorn_lab.reporting.order_reason import OrderQuestion, find_order_reason
@@ -59,7 +59,7 @@ class Order:
     """Folder for the output files of this run; None for no files."""
     questions: tuple[str, ...] = ()
     """Questions in the notation of `--explain`."""
-    code: CodePermission = NO_CODE
+    code: CodeSource = NO_CODE
     """Plugins that the configuration may load."""
     provenance: Provenance | None = None
     order_question: OrderQuestion | None = None

@@ -24,7 +24,7 @@ import cattrs
 from yunikorn.errors import UsageError
 from yunikorn_commands.input_files import HeldInput, InputFile
 from yunikorn_lab.reporting.decision_log import DecisionLog
-from yunikorn_lab.reporting.full_report import FullReport
+from yunikorn_lab.reporting.full_report import FullReport, plain
 from yunikorn_lab.reporting.provenance import NODES, WORKLOAD
 from yunikorn_lab.simulation.decision_files import DECISIONS
 
@@ -36,7 +36,7 @@ LOG = "decisions.log.z"
 
 def pack_result(result: FullReport) -> bytes:
     """Return the content of `results.json.gz`; equal results have equal contents."""
-    text = json.dumps(attrs.asdict(result), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(plain(result), ensure_ascii=False, separators=(",", ":"))
     return gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 

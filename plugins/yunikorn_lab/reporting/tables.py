@@ -12,7 +12,7 @@ from yunikorn_lab.simulation.report import Report
 
 @attrs.frozen
 class Table:
-    """A table; the first column holds text, the others numbers."""
+    """A table; the first columns hold texts, the others numbers."""
 
     title: str
     columns: Sequence[str]
@@ -28,6 +28,8 @@ class Table:
     """True if the order of the rows is part of what they say; such a table is not sorted."""
     has_parts: bool = False
     """True if rows without any numbers are headings of the rows below them; such a table is not sorted."""
+    texts: int = 1
+    """Number of columns with texts, from the first one on."""
     rest: int = 0
     """Number of rows at the end that sum up rows which are left out; sorting keeps them at the end."""
 

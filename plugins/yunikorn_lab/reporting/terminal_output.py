@@ -67,8 +67,8 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
         )
         # Only the first column folds, so that numbers are never split.
         grid.add_column(printable(table.columns[0]), overflow="fold", min_width=table.min_width)
-        for name in table.columns[1:]:
-            is_text = table.has_examples and name == table.columns[-1]
+        for number, name in enumerate(table.columns[1:], 1):
+            is_text = number < table.texts or (table.has_examples and name == table.columns[-1])
             grid.add_column(printable(name), justify="left" if is_text else "right", no_wrap=True)
         for row in table.rows:
             is_heading = table.has_parts and not any(row[1:])

@@ -24,6 +24,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_lab.config_effects import check_effects
 from yunikorn_lab.reporting.queue_paths import is_queue_path, numbered_path
 
@@ -288,7 +289,7 @@ class VariantPlan:
 
 def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> None:
     """Raise `InputError` that lists all problems of the configurations, given as paths and texts."""
-    outcomes = [(path, check_config(text, registry.trusting(path.parent))) for path, text in configs]
+    outcomes = [(path, check_config(text, trusting(registry, path.parent))) for path, text in configs]
     invalid = [InputError(name_of(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
     if invalid:
         raise InputError.joined(invalid)
@@ -312,7 +313,7 @@ def make_plans(
     problems: list[str] = []
     found: list[VariantPlan] = []
     for name, (path, text) in zip(names, configs, strict=True):
-        here = registry.trusting(path.parent)
+        here = trusting(registry, path.parent)
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
             changed = _changed(text, combination, here, problems)

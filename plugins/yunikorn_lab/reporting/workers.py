@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
 from typing import Any
 
-from yunikorn.framework.plugin_threads import end_in_time
+from yunikorn_commands.plugin_threads import end_in_time
 
 IGNORED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
 """Signals that a terminal sends to all processes of a command; the parent process handles them."""

@@ -7,6 +7,7 @@ their options. It uses draft 7, which has the best support in editors.
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections import abc
@@ -28,13 +29,13 @@ from yunikorn.config.queues_yaml import (
     SECTIONS,
     WEIGHTED,
 )
-from yunikorn.config.values import BOOLEAN, TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import RESERVATION, RESOLVER, TOPOLOGY, PluginKind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
-from yunikorn.text import plain_text
+from yunikorn_lab.schema.key_texts import OTHER_KEYS, DescribedKey, described
+from yunikorn_lab.schema.value_forms import BOOLEAN, TEXT, Schema, any_of, form_of, in_any_case, pattern
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 DISABLED = "plugins.disable"
@@ -62,11 +63,12 @@ _WEIGHTED: Schema = {
 
 
 def _section(section: ConfigSection, registry: Registry) -> Schema:
-    options = [key for key in section.listed if key.name.endswith(OPTION)]
-    keys = [key for key in section.listed if key not in options]
-    properties = {key.name: _key(key, registry) for key in keys if not key.inside}
+    texts = {one.key: one for one in described(section)}
+    options = [key for key in texts if key.name.endswith(OPTION)]
+    keys = [key for key in texts if key not in options]
+    properties = {key.name: _key(texts[key], registry) for key in keys if not key.inside}
     for inner in dict.fromkeys(key.inside for key in keys if key.inside):
-        below = {key.name: _key(key, registry) for key in keys if key.inside == inner}
+        below = {key.name: _key(texts[key], registry) for key in keys if key.inside == inner}
         properties[inner] = _nullable({"type": "object", "properties": below, "additionalProperties": False})
     for key in options:
         policy = next(each for each in keys if each.name == key.name.removesuffix(OPTION))
@@ -81,30 +83,36 @@ def _section(section: ConfigSection, registry: Registry) -> Schema:
         ]
         if "scores" in properties:
             found["allOf"].append(_WEIGHTED)
-    takes_any = section.others and not section.options_of
+    takes_any = section.name in OTHER_KEYS and not section.options_of
     found["additionalProperties"] = _nullable(TEXT.schema) if takes_any else False
-    required = [key.name for key in keys if key.required]
+    required = [key.name for key in keys if texts[key].required]
     return {**found, "required": required} if required else found
 
 
 # -- one key ------------------------------------------------------------------------------------------------
 
 
-def _key(key: ConfigKey, registry: Registry) -> Schema:
-    schema = _value(key, registry)
-    described: Schema = {"description": _described(key)}
-    if key.example:
-        described["examples"] = [yaml.safe_load(key.example)]
+def _key(one: DescribedKey, registry: Registry) -> Schema:
+    schema = _value(one.key, registry)
+    said: Schema = {"description": _description(one), "examples": [yaml.safe_load(one.text.example)]}
     # Draft 7 ignores all keywords beside $ref, so a reference is wrapped in anyOf.
-    return {**described, **(schema if key.required else _nullable(schema))}
+    return {**said, **(schema if one.required else _nullable(schema))}
 
 
-def _described(key: ConfigKey) -> str:
-    text = plain_text(key.meaning)
-    default = plain_text(key.default).strip("`")
+def _description(one: DescribedKey) -> str:
+    text = _plain_text(one.text.meaning)
+    default = _plain_text(one.default).strip("`")
     default = "" if default in ("required", "none") else f" Default: {default}."
-    ours = " Not available in YuniKorn 1.9." if key.ours else ""
+    ours = " Not available in YuniKorn 1.9." if one.key.ours else ""
     return f"{text[:1].upper()}{text[1:]}.{default}{ours}"
+
+
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+
+
+def _plain_text(markdown: str) -> str:
+    """Return the text without links and without the escapes of tables."""
+    return _LINK.sub(r"\1", markdown).replace("``", "`").replace("\\|", "|")
 
 
 def _value(key: ConfigKey, registry: Registry) -> Schema:
@@ -117,7 +125,7 @@ def _value(key: ConfigKey, registry: Registry) -> Schema:
     if key.path == DISABLED:
         return {"type": "array", "items": {"enum": [*registry.names_to_disable(), None]}}
     if kind is None:
-        return dict(key.value.schema)
+        return dict(form_of(key.value).schema)
     offers = _referable(registry, kind)
     if many:
         return {

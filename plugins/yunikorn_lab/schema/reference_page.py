@@ -11,6 +11,8 @@ from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.kinds import KINDS
 from yunikorn.framework.offers import Option
 from yunikorn.framework.registry import Registry
+from yunikorn_lab.schema.key_texts import OTHER_KEYS, described
+from yunikorn_lab.schema.value_forms import form_of
 
 _TABLE = re.compile(r"^<!-- (?:keys: ([a-z-]+)|options) -->$", re.MULTILINE)
 
@@ -29,11 +31,12 @@ def markdown(registry: Registry) -> str:
 def _keys(section: ConfigSection) -> Iterator[str]:
     yield "| key | type | default | meaning | example |"
     yield "|---|---|---|---|---|"
-    for key in section.listed:
-        name = f"`{key.path}`" + (" **ours**" if key.ours else "")
-        yield f"| {name} | {key.value.words} | {key.default} | {key.meaning} | `{key.example}` |"
-    if section.others:
-        yield f"| any other | | | {section.others} | |"
+    for one in described(section):
+        name = f"`{one.key.path}`" + (" **ours**" if one.key.ours else "")
+        words, text = form_of(one.key.value).words, one.text
+        yield f"| {name} | {words} | {one.default} | {text.meaning} | `{text.example}` |"
+    if section.name in OTHER_KEYS:
+        yield f"| any other | | | {OTHER_KEYS[section.name]} | |"
 
 
 def _options(registry: Registry) -> Iterator[str]:

@@ -13,6 +13,7 @@ from yunikorn.errors import UsageError
 from yunikorn_lab.simulation.arrivals import Changed
 from yunikorn_lab.simulation.cluster_size import thin_out, with_copies
 from yunikorn_lab.simulation.distributions import DrawnAmounts
+from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
 from yunikorn_lab.simulation.workload import FOREVER, NodeEventKind, StartUp, Workload, WorkloadApplication
 
 
@@ -30,6 +31,9 @@ class Adjustments:
     startup: DrawnAmounts | None = None
     """Start-up times of tasks that have no time of their own; None for those of the workload."""
 
+    racks: SyntheticRacks | None = None
+    """Synthetic racks; None for none."""
+
     def check(self) -> None:
         """Raise `UsageError` for a number out of range."""
         if self.speed_up <= 0:
@@ -44,7 +48,8 @@ class Adjustments:
         self.check()
         if self == Adjustments():
             return workload
-        found = attrs.evolve(workload, remarks=list(workload.remarks))
+        # The recorded placements are those of the recorded arrivals, run times and nodes.
+        found = attrs.evolve(workload, remarks=list(workload.remarks), recorded=None)
         if self.nodes_fraction < 1:
             self._thin_out(found)
         elif self.nodes_fraction > 1:
@@ -55,7 +60,7 @@ class Adjustments:
             found.startup = StartUp(self.startup, workload.startup.seed)
         if self.hold or self.speed_up != 1:
             found.applications = Changed(workload.applications, self._change)
-        return found
+        return found if self.racks is None else self.racks.apply(found)
 
     def _thin_out(self, workload: Workload) -> None:
         before = len(workload.nodes)

@@ -13,8 +13,8 @@ from yunikorn_lab.simulation.machines import MAX_NODES
 from yunikorn_lab.simulation.rm_state import partition_name
 from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 
-Kind = tuple[str, Resource, frozenset[tuple[str, str]], float]
-"""Partition, resources and attributes of equal nodes."""
+Kind = tuple[str, Resource, frozenset[tuple[str, str]], float, frozenset[tuple[str, int]]]
+"""Partition, resources, attributes, speed and devices of equal nodes."""
 
 
 def thin_out(nodes: Sequence[WorkloadNode], fraction: Fraction) -> list[WorkloadNode]:
@@ -61,7 +61,8 @@ def _by_kind(nodes: Sequence[WorkloadNode]) -> dict[Kind, list[WorkloadNode]]:
     kinds: dict[Kind, list[WorkloadNode]] = {}
     for node in nodes:
         attributes = frozenset((key, value) for key, value in node.attributes.items() if value != node.name)
-        kinds.setdefault((node.partition, node.resources, attributes, node.speed), []).append(node)
+        devices = frozenset(node.devices.items())
+        kinds.setdefault((node.partition, node.resources, attributes, node.speed, devices), []).append(node)
     return kinds
 
 

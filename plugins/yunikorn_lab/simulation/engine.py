@@ -23,7 +23,7 @@ import attrs
 
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import ConfigError
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -36,7 +36,7 @@ from yunikorn_lab.simulation.explain_requests import ExplainRequests
 from yunikorn_lab.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder, Recorders
 from yunikorn_lab.simulation.report import Report, make_report
-from yunikorn_lab.simulation.rm_state import Running
+from yunikorn_lab.simulation.rm_state import LateRequest, Running
 from yunikorn_lab.simulation.simulated_rm import PREEMPTION_MODES, RM_ID, SimulatedRM
 from yunikorn_lab.simulation.survey import survey
 from yunikorn_lab.simulation.workload import RESTART, Reloaded, Workload
@@ -71,7 +71,7 @@ class SimulatedCore(Protocol):
         """Schedule, and return the number of decisions."""
         ...
 
-    def reload_configuration(self, rm_id: str, text: str, code: CodePermission) -> bool:
+    def reload_configuration(self, rm_id: str, text: str, code: CodeSource) -> bool:
         """Replace the configuration; raises `ConfigError` if the core refuses the text."""
         ...
 
@@ -135,7 +135,9 @@ class Simulation:
         self._config = config
         self._until = until
         self._watch = watch
-        self._event_queue: EventQueue[Running] = EventQueue(workload, survey(workload).dependents)
+        self._event_queue: EventQueue[Running | LateRequest] = EventQueue(
+            workload, survey(workload).dependents
+        )
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests or None

@@ -16,7 +16,8 @@ from yunikorn_commands.input_source import (
     trace_text,
     yaml_text,
 )
-from yunikorn_commands.workload_formats import NODE_COLUMNS, POD_COLUMNS, is_batsim, is_slurm
+from yunikorn_commands.workload_formats import NODE_COLUMNS, POD_COLUMNS, is_batsim, is_history, is_slurm
+from yunikorn_history.history_filter import EVERYTHING, HistoryFilter
 from yunikorn_lab.simulation.batsim import BatsimOptions, read_batsim
 from yunikorn_lab.simulation.machines import is_sinfo, read_machines, read_sinfo
 from yunikorn_lab.simulation.openb import (
@@ -43,6 +44,8 @@ OPENB = "openb"
 BATSIM = "batsim"
 SLURM = "slurm"
 FORMATS = (SCENARIO, SWF, OPENB, BATSIM, SLURM)
+HISTORY = "history"
+"""Format of `history:FILE`, which is not chosen for a file."""
 MOST_WORDS = 100
 """Maximum number of header lines of words above the jobs of a trace without an extension."""
 
@@ -58,6 +61,7 @@ def read_workload(
     openb: OpenbOptions | None = None,
     batsim: BatsimOptions | None = None,
     slurm: SlurmOptions | None = None,
+    history: HistoryFilter = EVERYTHING,
     strict: bool = False,
     seed: int | None = None,
 ) -> Workload:
@@ -89,6 +93,10 @@ def read_workload(
         return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster, seed)
     if seed is not None:
         raise SeedWithoutEffect(f"a seed has no effect: {path} is a trace, which contains no random values")
+    if format == HISTORY:
+        from yunikorn_lab.simulation.history_workload import read_history
+
+        return read_history(content, str(path), path.name, history, cluster)
     text = trace_text(content, str(path))
     if format == OPENB:
         next(read_rows(text, str(path), POD_COLUMNS), None)  # report a wrong list before missing nodes
@@ -119,7 +127,7 @@ def files_of_workload(path: InputFile, nodes: InputFile | None, format: str) -> 
         found.append(("nodes", nodes))
     elif format == OPENB:
         found.append(("nodes", _only_list(path.parent, "nodes", _is_nodes)))
-    elif format != SCENARIO and beside.is_file():
+    elif format not in (SCENARIO, HISTORY) and beside.is_file():
         found.append(("nodes", beside))
     return found
 
@@ -137,6 +145,8 @@ def detect_format(path: InputFile, content: bytes) -> str:
     known = _by_extension(path)
     if known is not None:
         return known
+    if is_history(content):
+        return HISTORY
     if is_batsim(content):
         return BATSIM
     if is_slurm(content):

@@ -25,7 +25,10 @@ class Recorder:
         """Begin recording; the core has accepted the configuration."""
 
     def submitted(self, moment: int, record: Submitted) -> None:
-        """Record the submission of an application with all its tasks; the core may still reject it."""
+        """Record the submission of an application with its first tasks; the core may still reject it."""
+
+    def requested(self, moment: int, record: Submitted) -> None:
+        """Record that an application has requested more tasks."""
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """Record the allocation of a task or a placeholder."""

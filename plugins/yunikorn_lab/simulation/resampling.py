@@ -75,6 +75,7 @@ def _changed(workload: Workload, drawn: Block, seed: int, remark: str, resampled
         workload,
         applications=applications,
         began=None,
+        recorded=None,
         remarks=[*workload.remarks, remark],
         seed=seed,
         resampled=resampled,

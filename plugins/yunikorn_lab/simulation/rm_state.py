@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 import attrs
 
 from yunikorn.clock import MILLISECOND
 from yunikorn.errors import YunikornError
+from yunikorn.interface.constants import GANG_STEP_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -14,6 +18,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.model.gang import ATOMIC
+from yunikorn_lab.simulation.device_texts import CLAIMS, claims_text
 from yunikorn_lab.simulation.rng import Rng
 from yunikorn_lab.simulation.statistics import Summary, Waits, seconds
 from yunikorn_lab.simulation.workload import FOREVER, WorkloadApplication, WorkloadTaskGroup
@@ -68,6 +73,10 @@ class Submitted:
     """Queue assigned by the core; known from the first allocation on."""
     members: dict[str, Running] = attrs.Factory(dict)
     """Running tasks of a rigid job by uuid; only on a cluster whose nodes differ in speed."""
+    late: dict[int, LateRequest] = attrs.Factory(dict)
+    """Requests that follow later, by their time (ns)."""
+    completed: bool = False
+    """True once the core has completed the application, although requests follow."""
 
     @property
     def waiting(self) -> int:
@@ -83,6 +92,14 @@ class Submitted:
         """Note an ask for `count` tasks of `group`."""
         self.asks[key] = SentAsk(key, group, count, moment)
         return self.asks[key]
+
+
+@attrs.define(eq=False)
+class LateRequest:
+    """Tasks that an application requests at one time after its submission."""
+
+    owner: Submitted
+    groups: list[WorkloadTaskGroup] = attrs.Factory(list)
 
 
 @attrs.define(eq=False)
@@ -126,12 +143,15 @@ PLACEHOLDER = "~placeholder"
 
 def submission(plan: WorkloadApplication) -> AddApplicationRequest:
     """Create the request for an application without its asks; gangs include their scheduling style."""
+    tags = dict(plan.tags)
+    if steps := {group.name: group.step for group in plan.tasks if group.step}:
+        tags[GANG_STEP_TAG] = json.dumps(steps)
     request = AddApplicationRequest(
         plan.id,
         plan.queue,
         plan.partition,
         UserGroupInformation(plan.user, list(plan.groups)),
-        dict(plan.tags),
+        tags,
         _milliseconds(plan.patience if plan.has_placeholders else plan.timeout),
     )
     if plan.gang:
@@ -149,22 +169,30 @@ def ask_for(plan: WorkloadApplication, key: str, group: WorkloadTaskGroup, count
         count,
         group.priority,
         execution_timeout_ms=_milliseconds(group.timeout),
-        tags=dict(group.tags),
-        task_group_name=group.name if plan.gang else "",
+        tags=_tags(group),
+        task_group_name=(group.task_group or group.name) if plan.gang else "",
     )
 
 
-def ask_for_tasks(record: Submitted, moment: int) -> list[AllocationAsk]:
-    """Create the asks for all tasks of an application, and enter them into its record."""
-    plan = record.plan
-    for group in plan.tasks:
+def _tags(group: WorkloadTaskGroup) -> dict[str, str]:
+    found = dict(group.tags)
+    if group.claims:
+        found[CLAIMS] = claims_text(tuple(group.claims.items()))
+    return found
+
+
+def ask_for_tasks(record: Submitted, groups: Sequence[WorkloadTaskGroup], moment: int) -> list[AllocationAsk]:
+    """Create the asks for all tasks of some groups, and enter them into the record of the application."""
+    for group in groups:
         record.ask(group.name, group, group.count, moment)
-    return [ask_for(plan, group.name, group, group.count) for group in plan.tasks]
+    return [ask_for(record.plan, group.name, group, group.count) for group in groups]
 
 
-def ask_for_places(record: Submitted, moment: int) -> list[AllocationAsk]:
-    """Create the asks for placeholders of all tasks of a gang, and enter them into its record."""
-    return [ask_for_place(record, group, group.count, moment) for group in record.plan.tasks]
+def ask_for_places(
+    record: Submitted, groups: Sequence[WorkloadTaskGroup], moment: int
+) -> list[AllocationAsk]:
+    """Create the asks for placeholders of all tasks of some groups, and enter them into the record."""
+    return [ask_for_place(record, group, group.count, moment) for group in groups]
 
 
 def ask_for_place(record: Submitted, group: WorkloadTaskGroup, count: int, moment: int) -> AllocationAsk:
@@ -182,7 +210,7 @@ def add_application(request: UpdateRequest, record: Submitted, moment: int) -> N
     """Add an application to `request`, with the asks for its placeholders if any, else for its tasks."""
     request.new_applications.append(submission(record.plan))
     asks = ask_for_places if record.plan.has_placeholders else ask_for_tasks
-    request.asks.extend(asks(record, moment))
+    request.asks.extend(asks(record, record.plan.first_tasks, moment))
 
 
 def _milliseconds(time: int) -> int:

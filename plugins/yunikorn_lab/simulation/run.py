@@ -11,7 +11,7 @@ import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
-from yunikorn.framework.plugin_code import same_folder
+from yunikorn.framework.creation import same_folder
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
@@ -97,12 +97,12 @@ def _with_checked_reloads(workload: Workload, config: str, registry: Registry) -
     loaded = load_config(config, registry).loaded
     problems, events = [], []
     for event in workload.reloads:
-        code = attrs.evolve(event.code, in_use=loaded)
+        code = event.code.with_loaded(loaded)
         outcome = event.source.check(registry.permitting(code))
         if outcome.config is None:
             problems.append(InputError(event.file, outcome.problems))
         else:
-            events.append(attrs.evolve(event, code=attrs.evolve(code, in_use=outcome.config.loaded)))
+            events.append(attrs.evolve(event, code=code.with_loaded(outcome.config.loaded)))
     if problems:
         raise InputError.joined(problems)
     return attrs.evolve(workload, reloads=events)

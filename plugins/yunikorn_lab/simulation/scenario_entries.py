@@ -16,12 +16,12 @@ import attrs
 
 from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.errors import ConfigError
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.text import suggest
 from yunikorn_commands.config_source import read_source
 from yunikorn_commands.input_source import InputError, read_content, yaml_text
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.simulation.distributions import DrawnAmounts
 from yunikorn_lab.simulation.machines import MAX_NODES, numbered
 from yunikorn_lab.simulation.rng import Streams
@@ -58,9 +58,9 @@ from yunikorn_lab.simulation.workload import (
 T = TypeVar("T")
 
 CONFIG_KEYS = ("at", "config")
-EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
+EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition", "devices")
 _MEANINGFUL = {
-    NodeEventKind.ADD: ("resources", "attributes", "partition"),
+    NodeEventKind.ADD: ("resources", "attributes", "partition", "devices"),
     NodeEventKind.CAPACITY: ("resources",),
 }
 ACTIONS = tuple(change.value for change in NodeEventKind)
@@ -124,6 +124,14 @@ def _read_alike(table: YamlTable, count: int) -> Iterator[WorkloadApplication]:
     values = read_keys(table, APPLICATION)
     application = WorkloadApplication(**values, tasks=read_tasks(table, _read_task))
     check_times(table, application)
+    if application.has_wrong_least:
+        table.problem(
+            "tasks", "atleast is at most the count of the tasks, in an application with gang: Atomic"
+        )
+    if application.has_wrong_step:
+        table.problem(
+            "tasks", "step divides atleast and the count of the tasks, in an application with gang: Atomic"
+        )
     for index, name in enumerate(numbered(application.id, count)):
         yield attrs.evolve(application, id=name, submit=application.submit + index * every)
 
@@ -244,7 +252,7 @@ def _read_event(table: YamlTable) -> _EventText | None:
         joining = WorkloadNode(name, **read_keys(table, NODE))
     elif change is NodeEventKind.CAPACITY:
         resources = read_resources(table, "a change of capacity")
-    for key in ("resources", "attributes", "partition"):
+    for key in ("resources", "attributes", "partition", "devices"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
             table.problem(key, f"not allowed with the action '{action}'")
     if len(table.findings.problems) != wrong:

@@ -34,6 +34,8 @@ NOBODY = "nobody"
 """Default user; the core refuses applications without a user."""
 
 MAX_COUNT = MANY
+MOST_DEVICES, MOST_CLAIMED = 128, 32
+"""Number of devices of a class that a node can have, and a task can claim, as in Kubernetes."""
 SHARED = 20_000
 """Maximum number of cached resource amounts that equal tasks share."""
 
@@ -205,12 +207,38 @@ COUNT = ValueKind(
     lambda value: _number(value, 1, MAX_COUNT),
     lambda count: count if count != 1 else "",
 )
+AT_LEAST = ValueKind(
+    lambda table, key: table.integer(key, 1, MAX_COUNT) or 0,
+    lambda value: _number(value, 1, MAX_COUNT),
+    lambda count: Literal(count) if count else "",
+)
 SPEED = ValueKind(_read_speed, _convert_speed, lambda speed: "" if speed == 1.0 else Literal(repr(speed)))
 PRIORITY = ValueKind(
     _read_priority,
     lambda value: value if value is None else _number(value, INT32_MIN, INT32_MAX),
     lambda priority: "" if priority is None else Literal(priority),
 )
+
+
+def _counts(most: int) -> ValueKind:
+    """Return a kind of numbers by name, each from 1 to `most`."""
+
+    def read(table: YamlTable, key: str) -> dict[str, int]:
+        pairs = table.pairs(key)
+        wrong = [name for name, text in pairs.items() if not _is_count(text, most)]
+        for name in wrong:
+            table.problem(key, f"expected a number from 1 to {most} for {name}, got '{pairs[name]}'")
+        return {name: int(text) for name, text in pairs.items() if name not in wrong}
+
+    return ValueKind(
+        read,
+        lambda value: {name: _number(text, 1, most) for name, text in value.items()},
+        lambda counts: {name: str(count) for name, count in counts.items()},
+    )
+
+
+def _is_count(text: str, most: int) -> bool:
+    return text.isdecimal() and len(text) < 6 and 1 <= int(text) <= most
 
 
 def _amounts(what: str) -> ValueKind:
@@ -228,6 +256,7 @@ NODE = (
     ScenarioKey("attributes", PAIRS),
     ScenarioKey("partition", TEXT),
     ScenarioKey("speed", SPEED),
+    ScenarioKey("devices", _counts(MOST_DEVICES)),
 )
 """Keys of a node except its name and count."""
 NODE_KEYS = ("name", "count", *(key.name for key in NODE))
@@ -240,6 +269,11 @@ TASK = (
     ScenarioKey("tags", PAIRS),
     ScenarioKey("timeout", TIME),
     ScenarioKey("startup", OPTIONAL_TIME),
+    ScenarioKey("claims", _counts(MOST_CLAIMED)),
+    ScenarioKey("atleast", AT_LEAST, "at_least"),
+    ScenarioKey("step", AT_LEAST),
+    ScenarioKey("delay", TIME),
+    ScenarioKey("taskgroup", TEXT, "task_group"),
 )
 """Keys of a task group except its name."""
 TASK_KEYS = ("name", *(key.name for key in TASK))

@@ -347,7 +347,13 @@ def _convert(found: dict[str, Any]) -> WorkloadApplication:
         raise Unusual from error
     has_wrong_time = made.timeout if made.has_placeholders else made.patience
     has_wrong_time = has_wrong_time or (made.think and not made.after)
-    if has_wrong_time or not tasks or len({group.name for group in tasks}) < len(tasks):
+    if (
+        has_wrong_time
+        or made.has_wrong_least
+        or made.has_wrong_step
+        or not tasks
+        or len({group.name for group in tasks}) < len(tasks)
+    ):
         raise Unusual
     return made
 

@@ -15,6 +15,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn_lab.simulation.counters import Counters
+from yunikorn_lab.simulation.device_texts import SLICES, slices_text
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import partition_name
 from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
@@ -140,6 +141,8 @@ class SimulatedNodes:
 
 def _attributes(node: WorkloadNode) -> dict[str, str]:
     found = dict(node.attributes)
+    if node.devices:
+        found[SLICES] = slices_text(node.name, tuple(node.devices.items()))
     if node.partition:
         found[NODE_PARTITION] = node.partition
     return found

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import attrs
+
 from yunikorn.clock import Clock
 from yunikorn.interface.messages import (
     Allocation,
@@ -33,6 +35,7 @@ from yunikorn_lab.simulation.rm_state import (
     PREEMPTED,
     REQUEUED,
     SUSPENDED,
+    LateRequest,
     ProtocolError,
     Running,
     SentAsk,
@@ -41,6 +44,7 @@ from yunikorn_lab.simulation.rm_state import (
     ask_for,
     ask_for_place,
     ask_for_tasks,
+    submission,
 )
 from yunikorn_lab.simulation.simulated_nodes import SimulatedNodes
 from yunikorn_lab.simulation.workload import (
@@ -77,7 +81,7 @@ class SimulatedRM:
 
     def __init__(
         self,
-        event_queue: EventQueue[Running],
+        event_queue: EventQueue[Running | LateRequest],
         counters: Counters,
         recorder: Recorder,
         clock: Clock,
@@ -129,8 +133,11 @@ class SimulatedRM:
         request.asks.extend(self._asks)
         self._confirmations.clear()
         self._asks.clear()
-        for task in self._event_queue.ends(moment):
-            releases.append(self._end(task, moment))
+        for ready in self._event_queue.ends(moment):
+            if isinstance(ready, LateRequest):
+                self._request_late(ready, moment, request)
+            else:
+                releases.append(self._end(ready, moment))
         for application in self._event_queue.arrivals(moment):
             self._submit(application, moment, request)
         self.nodes.report(self._event_queue.node_events(moment), request)
@@ -153,13 +160,35 @@ class SimulatedRM:
             self._limits.moved(record, moment)
 
     def _submit(self, plan: WorkloadApplication, moment: int, request: UpdateRequest) -> None:
-        record = self.live[plan.id] = Submitted(plan, plan.size)
+        record = self.live[plan.id] = Submitted(plan, sum(group.count for group in plan.first_tasks))
         add_application(request, record, moment)
+        for group in plan.tasks:
+            if group.delay:
+                due = moment + group.delay
+                if due not in record.late:
+                    record.late[due] = LateRequest(record)
+                    self._event_queue.add_end(due, record.late[due])
+                record.late[due].groups.append(group)
         if plan.has_placeholders:
             self._gathering[plan.id] = record
         self._counters.arrived(record, moment)
         self._recorder.submitted(moment, record)
         self._limits.moved(record, moment)
+
+    def _request_late(self, late: LateRequest, moment: int, request: UpdateRequest) -> None:
+        """Request tasks of an application after its submission; an application that completed comes again."""
+        owner = late.owner
+        del owner.late[moment]
+        count = sum(group.count for group in late.groups)
+        owner.unfinished += count
+        self._counters.tasks.asked += count
+        if owner.completed:
+            # A gang was placed before; its style and its placeholders are those of the first tasks.
+            request.new_applications.append(submission(attrs.evolve(owner.plan, gang="")))
+            owner.completed = False
+        request.asks.extend(ask_for_tasks(owner, late.groups, moment))
+        self._recorder.requested(moment, owner)
+        self._limits.moved(owner, moment)
 
     def _end(self, task: Running, moment: int) -> AllocationRelease:
         allocation, owner = task.allocation, task.owner
@@ -259,7 +288,7 @@ class SimulatedRM:
             self._limits.moved(owner, moment)
 
     def _see_gang(self, owner: Submitted, moment: int) -> None:
-        if owner.plan.gang and not owner.whole and owner.running + owner.kept >= owner.plan.size:
+        if owner.plan.gang and not owner.whole and owner.running + owner.kept >= owner.plan.least:
             owner.whole = True
             self._counters.gangs.waits.add(moment - owner.plan.submit)
 
@@ -376,13 +405,13 @@ class SimulatedRM:
             return
         self._counters.refused(owner, ask.waiting, reason)
         self._recorder.refused(self._clock.now(), owner, ask.waiting, reason)
-        if not (owner.unfinished or owner.ended or owner.failed):
+        if not (owner.unfinished or owner.ended or owner.failed or owner.late):
             self._turned_away(owner.plan.id, f"all its tasks were refused: {reason}")
         else:
             self._close_if_done(owner)
 
     def _close_if_done(self, owner: Submitted) -> None:
-        if owner.unfinished or owner.failing:
+        if owner.unfinished or owner.failing or owner.late:
             return
         self._close(owner, has_finished=owner.ended > 0)
         if owner.ended:
@@ -396,6 +425,8 @@ class SimulatedRM:
     def _close(self, owner: Submitted, *, has_finished: bool = False) -> None:
         """Remove an application that ended; `has_finished` is False if it failed or was rejected."""
         del self.live[owner.plan.id]
+        for due, late in owner.late.items():
+            self._event_queue.drop_end(due, late)
         self._event_queue.dependencies.ended(owner.plan.id, self._clock.now(), has_finished)
         self._gathering.pop(owner.plan.id, None)
         self._limits.closed(owner, self._clock.now())
@@ -424,8 +455,9 @@ class SimulatedRM:
         if update.state == "Resuming":
             self._give_up_gang(owner)
         if gathered and self._gathering.pop(update.application_id, None) is not None:
-            self._asks.extend(ask_for_tasks(owner, moment))
+            self._asks.extend(ask_for_tasks(owner, owner.plan.first_tasks, moment))
         self._limits.moved(owner, moment)
+        owner.completed = owner.completed or update.state == "Completed"
         if update.state not in ("Failing", "Failed"):
             return
         owner.failing = True

@@ -75,6 +75,11 @@ class Sample:
         figures = (mean, middle, nearest_rank(ordered, 95), ordered[-1])
         return Summary(count, *(round(figure / self._UNIT, DIGITS) for figure in figures))
 
+    def percentile(self, percent: int) -> float | None:
+        """Return the percentile of the nearest rank, or None for an empty sample."""
+        ordered = sorted(self._numbers)
+        return round(nearest_rank(ordered, percent) / self._UNIT, DIGITS) if ordered else None
+
     def curve(self, points: int) -> list[float]:
         """Return at most `points` evenly spaced order statistics, including the smallest and the largest."""
         ordered = sorted(self._numbers)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 from yunikorn.quantities import in_words
 from yunikorn.resources import Resource, fits
 from yunikorn.text import number_of
@@ -18,6 +19,21 @@ from yunikorn_lab.simulation.event_queue import EventQueue
 from yunikorn_lab.simulation.offered_load import LoadTally, OfferedLoad
 from yunikorn_lab.simulation.rm_state import partition_name
 from yunikorn_lab.simulation.workload import FOREVER, Workload, WorkloadApplication
+
+
+@attrs.define
+class GangSurvey:
+    """Gangs of a partition that ask for domains of the topology."""
+
+    largest: int = 1
+    """Number of members of the largest gang."""
+    members: Counter[Resource] = attrs.Factory(Counter)
+    """Number of members by size."""
+
+    @property
+    def unit(self) -> Resource:
+        """Size that most members have."""
+        return self.members.most_common(1)[0][0]
 
 
 @attrs.frozen
@@ -29,6 +45,8 @@ class Survey:
     dependents: Mapping[str, int]
     """Number of direct dependents per predecessor."""
     applications_with_predecessors: int
+    topology_gangs: Mapping[str, GangSurvey]
+    """Gangs that ask for domains of the topology, by partition."""
     notes: list[str]
     warnings: list[str]
 
@@ -50,9 +68,15 @@ def _survey(workload: Workload) -> Survey:
     finder, tally = OversizedFinder(workload), LoadTally()
     dependents: Counter[str] = Counter()
     following = 0
+    gangs: dict[str, GangSurvey] = {}
     for application in workload.applications:
         finder.add(application)
         tally.add(application)
+        if asks_for_domain(application):
+            found = gangs.setdefault(partition_name(application.partition), GangSurvey())
+            found.largest = max(found.largest, application.size)
+            for group in application.tasks:
+                found.members[group.resources] += group.count
         if application.after:
             following += 1
             dependents.update(set(application.after))
@@ -70,8 +94,21 @@ def _survey(workload: Workload) -> Survey:
         load,
         dependents,
         following,
+        gangs,
         notes=list(filter(None, notes)),
         warnings=list(filter(None, [load.warning()])),
+    )
+
+
+def asks_for_domain(application: WorkloadApplication) -> bool:
+    """Return True for a gang with requirements on the topology."""
+    return GANG_TOPOLOGY_TAG in application.tags and bool(application.gang)
+
+
+def fit_count(room: Mapping[str, int], size: Resource) -> int:
+    """Return how many tasks of a size have room together."""
+    return min(
+        (max(room.get(name, 0), 0) // amount for name, amount in size.items() if amount > 0), default=0
     )
 
 
@@ -82,8 +119,9 @@ def _submissions(queue: EventQueue[str], dependents: Mapping[str, int]) -> Itera
             queue.dependencies.ended(name, moment, True)
         for application in queue.arrivals(moment):
             yield application
-            longest = max(group.own_time for group in application.tasks)
-            if application.id in dependents and longest != FOREVER:
+            is_endless = any(group.own_time == FOREVER for group in application.tasks)
+            if application.id in dependents and not is_endless:
+                longest = max(group.delay + group.own_time for group in application.tasks)
                 queue.add_end(moment + longest, application.id)
 
 
@@ -213,7 +251,7 @@ class OversizedFinder:
         found = self._room.get(key)
         if found is None:
             found = self._room[key] = sum(
-                count * min(size.get(kind, 0) // amount for kind, amount in wanted.items() if amount > 0)
+                count * fit_count(size, wanted)
                 for size, count in self._clusters.get(partition, Counter()).items()
             )
         return found

@@ -14,11 +14,12 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
-from yunikorn.framework.plugin_code import NO_CODE, CodePermission
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn_commands.config_source import LocatedText
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.simulation.distributions import Constant, DrawnAmounts
+from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.rng import Rng, streams
 from yunikorn_lab.simulation.statistics import seconds
 
@@ -26,6 +27,7 @@ FOREVER = INT64_MAX
 """Run time of a task that does not end by itself."""
 
 NO_TAGS: Mapping[str, str] = {}
+NO_DEVICES: Mapping[str, int] = {}
 
 RESTART, FAIL = "restart", "fail"
 PREEMPTED = (RESTART, FAIL)
@@ -43,6 +45,8 @@ class WorkloadNode:
     """Partition of the node; empty for the default partition."""
     speed: float = 1.0
     """Factor by which tasks run faster than their run time says."""
+    devices: Mapping[str, int] = NO_DEVICES
+    """Number of devices by class."""
 
 
 class NodeEventKind(enum.Enum):
@@ -81,6 +85,21 @@ class WorkloadTaskGroup:
     """Execution timeout (ns) after which the core ends a task; 0 for none."""
     startup: int | None = None
     """Time (ns) from placement to the begin of the run time; None for that of the workload."""
+    claims: Mapping[str, int] = NO_DEVICES
+    """Number of devices that each task needs, by class."""
+    at_least: int = 0
+    """Number of tasks with which an Atomic gang starts; 0 for all. The rest starts step by step."""
+    step: int = 0
+    """Number of tasks of a step; 0 for the default of the core."""
+    delay: int = 0
+    """Time (ns) from the submission of the application to the request of the tasks."""
+    task_group: str = ""
+    """Task group of a gang, which other groups of tasks may share; empty for one by the name of the group."""
+
+    @property
+    def least(self) -> int:
+        """Number of tasks that are members of the gang; tasks that are requested later are none."""
+        return 0 if self.delay else self.at_least or self.count
 
     @property
     def own_time(self) -> int:
@@ -121,14 +140,35 @@ class WorkloadApplication:
         return sum(group.count for group in self.tasks)
 
     @property
+    def first_tasks(self) -> tuple[WorkloadTaskGroup, ...]:
+        """Groups of the tasks that are requested at the submission."""
+        return tuple(group for group in self.tasks if not group.delay)
+
+    @property
     def has_placeholders(self) -> bool:
         """True if the application's tasks are asked for only after placeholders hold room for them."""
         return self.gang not in ("", ATOMIC)
 
     @property
     def total(self) -> Resource:
-        """Sum of the resources of all tasks."""
-        return sum_of(multiply(group.resources, group.count) for group in self.tasks)
+        """Sum of the resources of the tasks with which a gang starts: of all, unless it is elastic."""
+        return sum_of(multiply(group.resources, group.least) for group in self.tasks)
+
+    @property
+    def least(self) -> int:
+        """Number of tasks with which a gang starts."""
+        return sum(group.least for group in self.tasks)
+
+    @property
+    def has_wrong_least(self) -> bool:
+        """True if tasks start together that are none of an Atomic gang, or more than there are."""
+        return any(one.at_least and (self.gang != ATOMIC or one.at_least > one.count) for one in self.tasks)
+
+    @property
+    def has_wrong_step(self) -> bool:
+        """True if tasks follow in steps that no Atomic gang has, or that do not add up to all tasks."""
+        stepped = [one for one in self.tasks if one.step]
+        return any(self.gang != ATOMIC or one.least % one.step or one.count % one.step for one in stepped)
 
 
 @attrs.frozen(slots=True)
@@ -139,7 +179,7 @@ class ConfigEvent:
     file: str
     """Source file, as printed in messages."""
     source: LocatedText
-    code: CodePermission = NO_CODE
+    code: CodePermission = attrs.field(factory=CodePermission)
     """Plugins that the configuration may load."""
 
     @property
@@ -246,6 +286,8 @@ class Workload:
     """Blocks drawn from a recording: weeks, days or users, or the order of its applications."""
     startup: StartUp = attrs.Factory(StartUp)
     """Start-up times of tasks without a time of their own."""
+    recorded: HourlyLoad | None = None
+    """Placements and use as they were recorded; None if the input does not have them."""
 
     surveyed: Any = attrs.field(default=None, init=False, eq=False, repr=False)
     """The `survey.Survey`, kept because a survey reads the whole workload; None before."""

@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 import attrs
 import click
 
-from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.text import number_of
 from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.config_source import LocatedText
 from yunikorn_commands.input_source import InputError, describe
+from yunikorn_commands.output import echo, has_colours, results
 from yunikorn_commands.path_types import INPUT
 from yunikorn_rest.commands.answer_fields import number, records, text
 from yunikorn_rest.commands.operator_calls import FAILED, confirmed, reason

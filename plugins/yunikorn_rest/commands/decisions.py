@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import WIDE, TextColumn, print_table, terminal_width
 from yunikorn_rest.commands.answer_fields import number, records, shown, text, time_text
 from yunikorn_rest.commands.describe import find_object

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.clock import SystemClock
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import WIDE, terminal_width
 from yunikorn_rest.commands.answer_fields import children
 from yunikorn_rest.commands.object_descriptions import describe_app, describe_node, describe_queue

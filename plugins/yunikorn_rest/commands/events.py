@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import WIDE, TextColumn, print_table, shortened, terminal_width
 from yunikorn_rest.commands.answer_fields import in_short, number, records, shown, text, time_text
 from yunikorn_rest.commands.rest_client import Record, RestConnection

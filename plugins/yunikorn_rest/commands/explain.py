@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError, printable
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import WIDE, terminal_width
 from yunikorn_rest.commands.answer_fields import text
 from yunikorn_rest.commands.describe import applications

@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.states import (
@@ -25,6 +24,7 @@ from yunikorn.states import (
     SCHEDULABLE,
 )
 from yunikorn.text import suggest
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import WIDE, print_table, terminal_width
 from yunikorn_rest.commands import object_tables
 from yunikorn_rest.commands.answer_fields import app_state, children, text

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import TextColumn, print_table
 from yunikorn_rest.commands.answer_fields import shown
 from yunikorn_rest.commands.operator_calls import FAILED, JSON_BODY, reason

@@ -94,6 +94,13 @@ def node_state(node: Record) -> str:
     return SCHEDULABLE if node.get("schedulable") is True else NODE_DRAINING
 
 
+def domain(node: Record) -> str:
+    """Return the innermost domain of a node, of each topology source."""
+    known = node.get("domains")
+    found = sorted(map(str, known.values())) if isinstance(known, dict) else []
+    return joined([one for one in found if not any(other.startswith(f"{one}/") for other in found)])
+
+
 def running(record: Record, most: str) -> str:
     """Return the number of running applications, with the limit in the field `most` if there is one."""
     found = record.get("runningApps", record.get("runningApplications"))
@@ -156,6 +163,7 @@ def nodes(found: Sequence[Record], now: int) -> Table:
         found,
         named("node", "nodeID"),
         (TextColumn("state"), node_state),
+        *([(TextColumn("domain"), domain)] if any(one.get("domains") for one in found) else []),
         counted("tasks", tasks),
         *shares(found, "allocated", "capacity", "size"),
         sized("occupied", "occupied", optional=True),

@@ -14,9 +14,9 @@ from typing import Any, TextIO
 import attrs
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
+from yunikorn_commands.output import echo
 from yunikorn_rest.commands.answer_fields import children, records, text
 from yunikorn_rest.commands.rest_client import (
     LONGEST_MESSAGE,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from yunikorn.containment import Interrupts
 from yunikorn.errors import UsageError
+from yunikorn_commands.interrupts import Interrupts
 
 ESCAPE_DELAY = 0.05
 """Seconds after which an escape character is the key of that name, and not the beginning of a sequence."""

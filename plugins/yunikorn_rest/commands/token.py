@@ -6,8 +6,8 @@ import secrets
 
 import click
 
-from yunikorn.cli.output import echo
 from yunikorn.errors import ConfigError, UsageError
+from yunikorn_commands.output import echo
 from yunikorn_rest.operator_credentials import MARK, Role, hash_of, parse_credentials
 
 BITS = 256

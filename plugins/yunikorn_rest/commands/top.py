@@ -15,9 +15,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
+from yunikorn_commands.output import echo, has_colours, results
 from yunikorn_commands.text_columns import terminal_width
 from yunikorn_rest.commands.server_options import address_of, connect, connection_options, partition_option
 from yunikorn_rest.commands.terminal import Terminal, is_interactive

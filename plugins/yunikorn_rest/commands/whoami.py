@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.output import echo
+from yunikorn_commands.output import echo
 from yunikorn_commands.text_columns import print_pairs
 from yunikorn_rest.commands.answer_fields import NONE, shown, text, texts
 from yunikorn_rest.commands.server_options import connect, server_options

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.topology.topology_tree import TopologyTree, TreeDomain
     from yunikorn_service.histogram import Histogram
 
 T = TypeVar("T")
@@ -62,6 +63,10 @@ class CoreFigures:
     """Nodes by state, as labels spell it."""
     node_usage: dict[str, list[int]] = attrs.Factory(dict)
     """Number of nodes in each tenth of use, by resource."""
+    idle_slices: Counter[tuple[str, str]] = attrs.Factory(Counter)
+    """Gangs of whole nodes that idle nodes have room for, by level of the topology and number of nodes."""
+    domains: Counter[tuple[str, str]] = attrs.Factory(Counter)
+    """Domains of the topology, by level and state (idle or used)."""
     sessions: Counter[str] = attrs.Factory(Counter)
     """Sessions by state."""
     waiting: Counter[str] = attrs.Factory(Counter)
@@ -107,6 +112,8 @@ def read_figures(scheduler: Scheduler) -> Generator[None, None, CoreFigures]:
             found.waiting.update(at.submitted.awaited(one.app.id) for one in waiting)
             yield
         yield from _read_nodes(at.partition, found)
+        for tree in at.policies.topology.trees:
+            yield from _read_topology(tree, found)
     found.sessions = Counter(session.state.lower() for session in scheduler.sessions())
     yield
     for failure in scheduler.failures:
@@ -180,6 +187,25 @@ def _read_usage(node: Node, usage: dict[str, list[int]]) -> None:
                 tenths = usage[name] = [0] * TENTHS
             # A tenth includes its upper bound. More than the capacity counts as the capacity.
             tenths[min(TENTHS, max(1, -(-allocated * TENTHS // total))) - 1] += 1
+
+
+def _read_topology(tree: TopologyTree, found: CoreFigures) -> Generator[None, None, None]:
+    idle: Counter[TreeDomain] = Counter()
+    for some in _slices(tree.domain_of.items(), NODES):
+        for node, domain in some:
+            if node.state == SCHEDULABLE and not node.allocations:
+                idle.update(domain.chain)
+        yield
+    for number, level in enumerate(tree.levels):
+        largest = max((len(domain.nodes) for domain in tree.domains(number)), default=0)
+        sizes = [1 << power for power in range(largest.bit_length())]
+        for domains in _slices(tree.domains(number), NODES):
+            for domain in domains:
+                nodes = idle[domain]
+                found.domains[level, "idle" if nodes == len(domain.nodes) else "used"] += 1
+                for size in sizes:
+                    found.idle_slices[level, str(size)] += nodes // size
+            yield
 
 
 def _read_measurements(measurements: Measurements, found: CoreFigures) -> Generator[None, None, None]:

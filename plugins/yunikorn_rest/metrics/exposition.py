@@ -16,7 +16,7 @@ from yunikorn_rest.metrics import families
 from yunikorn_rest.metrics.core_figures import CoreFigures
 from yunikorn_rest.metrics.families import COUNTER, HISTOGRAM, Family
 from yunikorn_rest.metrics.queue_text import QueueText, encodable
-from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
+from yunikorn_rest.metrics.service_figures import EventFigures, RecordingFigures, WorkerFigures
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.histogram import Histogram
 from yunikorn_service.method_meters import MethodUse
@@ -40,6 +40,16 @@ class ServiceFigures:
     scraping: int = 0
     events: EventFigures = attrs.Factory(EventFigures)
     workers: WorkerFigures = attrs.Factory(WorkerFigures)
+    recording: RecordingFigures | None = None
+    """None without a history."""
+
+
+_OF_HISTORY = (
+    families.HISTORY_BACKLOG,
+    families.HISTORY_LOST,
+    families.HISTORY_COMMITTED,
+    families.HISTORY_AWAY,
+)
 
 
 class MetricsText:
@@ -176,8 +186,14 @@ def _service_metrics(core: CoreFigures, service: ServiceFigures) -> Iterator[Met
     yield _metric(families.SINK_WAITING, [((sink,), load[0]) for sink, load in loads.items()])
     yield _metric(families.SINK_TAKEN, [((sink,), load[1]) for sink, load in loads.items()])
     yield _metric(families.SINK_DROPPED, [((sink,), load[2]) for sink, load in loads.items()])
+    yield _metric(families.IDLE_SLICES, core.idle_slices.items())
+    yield _metric(families.DOMAINS, core.domains.items())
     yield from _worker_metrics(core, service.workers)
     yield from _event_metrics(service.events)
+    one = service.recording
+    recorded = () if one is None else (one.backlog, one.lost, one.committed, one.is_away)
+    for family, value in zip(_OF_HISTORY, recorded, strict=False):
+        yield _metric(family, [((), value)])
     yield _metric(families.BUILD, [((__version__,), 1)])
     yield _metric(
         families.SCRAPES, [((code,), service.scrapes.get(code, 0)) for code in ("200", "500", "503")]

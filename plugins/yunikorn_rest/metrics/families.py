@@ -272,6 +272,36 @@ EVENTS_MISSED = _counter(
     "Events that streams missed, because their clients were too slow.",
     own=True,
 )
+HISTORY_BACKLOG = _gauge(
+    "yunikorn_history_backlog", "Events and rows that are not in the database of the history yet.", own=True
+)
+HISTORY_LOST = _counter(
+    "yunikorn_history_lost_total",
+    "Events and rows that the history lost, because its database was away for too long.",
+    own=True,
+)
+HISTORY_COMMITTED = _gauge(
+    "yunikorn_history_committed_seconds", "Unix time of the latest commit of the history.", own=True
+)
+HISTORY_AWAY = _gauge(
+    "yunikorn_history_away", "1 while the database of the history cannot be written.", own=True
+)
+IDLE_SLICES = _gauge(
+    "yunikorn_topology_idle_slices",
+    "Gangs of so many whole nodes that idle nodes have room for, each in one domain of the level.",
+    "level",
+    "nodes",
+    values="1, 2, 4, 8, … up to the nodes of the largest domain",
+    own=True,
+)
+DOMAINS = _gauge(
+    "yunikorn_topology_domains",
+    "Domains of a level by state: all of their nodes are idle, or not.",
+    "level",
+    "state",
+    values="idle, used",
+    own=True,
+)
 BUILD = _gauge("yunikorn_build_info", "Version of the scheduler; always 1.", "version", own=True)
 
 FAMILIES = tuple(one for one in vars().values() if isinstance(one, Family))

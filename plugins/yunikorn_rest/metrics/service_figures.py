@@ -20,6 +20,17 @@ class EventFigures:
 
 
 @attrs.frozen
+class RecordingFigures:
+    """Figures of the recording of a history."""
+
+    backlog: int
+    lost: int
+    committed: float
+    """Unix time of the latest commit (s)."""
+    is_away: bool
+
+
+@attrs.frozen
 class WorkerFigures:
     """Figures of the threads that call policies."""
 

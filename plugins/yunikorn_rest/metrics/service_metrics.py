@@ -10,7 +10,7 @@ from typing import Protocol
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
-from yunikorn_rest.metrics.service_figures import EventFigures, WorkerFigures
+from yunikorn_rest.metrics.service_figures import EventFigures, RecordingFigures, WorkerFigures
 from yunikorn_service.background import begin_shared
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.method_meters import MethodUse
@@ -61,6 +61,8 @@ class ServiceMetrics:
         """Returns the figures of the event store; set by the service that has one."""
         self.workers: Callable[[], WorkerFigures] = WorkerFigures
         """Returns the figures of worker threads; set by the service that has some."""
+        self.recording: Callable[[], RecordingFigures | None] = lambda: None
+        """Returns the figures of the recording of a history; set by the service that has one."""
         self._text = MetricsText()
         self._answered: Counter[str] = Counter()
         self._scraping = 0
@@ -106,5 +108,6 @@ class ServiceMetrics:
             self._scraping,
             self.events(),
             self.workers(),
+            self.recording(),
         )
         return await asyncio.to_thread(self._text.of, core, service)

@@ -16,6 +16,7 @@ from yunikorn_rest.routes import (
     dump_routes,
     event_routes,
     explanation_routes,
+    history_routes,
     metrics_route,
     node_routes,
     operator_routes,
@@ -24,6 +25,7 @@ from yunikorn_rest.routes import (
     profiling_routes,
     scheduler_routes,
     setting_routes,
+    topology_route,
     usage_routes,
 )
 
@@ -46,10 +48,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *explanation_routes.ENDPOINTS,
     *decision_route.ENDPOINTS,
     *node_routes.ENDPOINTS,
+    *topology_route.ENDPOINTS,
     *metrics_route.ENDPOINTS,
     *event_routes.ENDPOINTS,
     *configuration_routes.ENDPOINTS,
     *scheduler_routes.ENDPOINTS,
+    *history_routes.ENDPOINTS,
     *plugin_route.ENDPOINTS,
     *dump_routes.ENDPOINTS,
     *profiling_routes.ENDPOINTS,

@@ -13,9 +13,9 @@ from yunikorn_rest import shapes
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.config_shapes import Configuration, shape_of, to_yaml
 from yunikorn_rest.endpoints import Call, Route
-from yunikorn_rest.fields import shape_like
 from yunikorn_rest.guards import unless_gone
 from yunikorn_rest.paced_work import Pace
+from yunikorn_service.fields import shape_like
 
 LARGEST = 16 << 20
 """Maximum size in bytes of a configuration."""

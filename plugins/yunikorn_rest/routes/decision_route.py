@@ -11,11 +11,11 @@ from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.decision_records import Decision, DecisionKind
 from yunikorn_rest.decision_store import DecisionStore, Wish
 from yunikorn_rest.endpoints import COUNT, Call, Query, Route
-from yunikorn_rest.fields import NONE, always, optional
 from yunikorn_rest.lists import limit_of
 from yunikorn_rest.lookup import QUEUE_PATH, check_queue_name, find_partition, refuse_unknown_queue
 from yunikorn_rest.routes.event_routes import DISABLED
 from yunikorn_rest.routes.partition_routes import PARTITION
+from yunikorn_service.fields import NONE, always, optional
 
 USUAL, MOST = 100, 10_000
 """Number of decisions without `limit`, and the largest number that `limit` may ask for."""

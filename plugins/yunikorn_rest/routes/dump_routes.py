@@ -21,7 +21,6 @@ from yunikorn_rest.app import redirect
 from yunikorn_rest.config_shapes import Configuration
 from yunikorn_rest.encoding import EncodedList
 from yunikorn_rest.endpoints import Call, Route
-from yunikorn_rest.fields import NONE, always, optional
 from yunikorn_rest.partition_reader import active_applications_of, read_partition, read_rules
 from yunikorn_rest.queue_reader import read_tree
 from yunikorn_rest.routes.application_routes import is_active, put_applications
@@ -30,6 +29,7 @@ from yunikorn_rest.routes.node_routes import put_nodes
 from yunikorn_rest.routes.partition_routes import read_clusters
 from yunikorn_rest.routes.scheduler_routes import app_history, container_history
 from yunikorn_rest.time_texts import rfc3339
+from yunikorn_service.fields import NONE, always, optional
 from yunikorn_service.runtime.sliced_reads import Slices
 
 NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
@@ -95,8 +95,8 @@ def read_state(scheduler: Scheduler, gathering: AnswerLists) -> Slices[StateDump
         rules.append(PartitionRules(partition=at.name, rules=read_rules(at.config.placement_rules)))
         everything = [*active_applications_of(at), *partition.ended.values()]
         yield from put_applications(everything, _known_in(at), at, gathering, APPLICATIONS)
-        nodes = partition.nodes
-        yield from put_nodes(list(nodes.values()), nodes, gathering, _list_of_nodes(rm_id, at.name))
+        nodes = list(partition.nodes.values())
+        yield from put_nodes(nodes, at, gathering, _list_of_nodes(rm_id, at.name))
     return StateDump(
         timestamp=scheduler.clock.now(),
         partitions=tuple(partitions),

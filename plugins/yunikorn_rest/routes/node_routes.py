@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 from yunikorn_rest import shapes
 from yunikorn_rest.answer_lists import AnswerLists
@@ -33,34 +34,35 @@ async def nodes(call: Call) -> Answer:
     state = known_state(call.query("state"), STATES)
 
     def read(scheduler: Scheduler, gathering: AnswerLists) -> Slices[str]:
-        known = find_partition(scheduler, name)[1].partition.nodes
+        at = find_partition(scheduler, name)[1]
+        known = at.partition.nodes
         chosen, last = yield from page.select(
             list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
         )
-        yield from put_nodes(chosen, known, gathering)
+        yield from put_nodes(chosen, at, gathering)
         return last
 
     return await listed(call, read)
 
 
 def put_nodes(
-    chosen: Iterable[Node], known: Mapping[str, Node], gathering: AnswerLists, into: str = ""
+    chosen: Iterable[Node], at: PartitionScheduler, gathering: AnswerLists, into: str = ""
 ) -> Slices[None]:
-    """Pass nodes on; those that are no longer `known` are left out."""
+    """Pass nodes of a partition on; those that have left are left out."""
     for one in chosen:
-        if known.get(one.id) is one:
-            part = yield from read_node(one)
+        if at.partition.nodes.get(one.id) is one:
+            part = yield from read_node(one, at.policies.topology)
             yield from gathering.put(part, into, 1 + len(part.allocations))
 
 
 @Route(PARTITION + "/node/{node}", shapes.Node, errors=(404,)).reads
 def node(call: Call, scheduler: Scheduler) -> Slices[shapes.Node]:
     """One node with its allocations."""
-    nodes = find_partition(scheduler, call.text("partition"))[1].partition.nodes
-    found = nodes.get(call.text("node"))
+    at = find_partition(scheduler, call.text("partition"))[1]
+    found = at.partition.nodes.get(call.text("node"))
     if found is None:
         raise RequestRefused(404, "Node not found")
-    return (yield from read_node(found))
+    return (yield from read_node(found, at.policies.topology))
 
 
 @Route("/ws/v1/scheduler/node-utilizations", list[shapes.NodeUtilization]).reads

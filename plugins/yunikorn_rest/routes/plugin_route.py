@@ -17,7 +17,6 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn_commands.plugin_uses import uses_by_partition
 from yunikorn_rest.answers import Answer
 from yunikorn_rest.endpoints import Call, Route
-from yunikorn_rest.fields import shape_like
 from yunikorn_rest.plugin_shapes import (
     BrokenPlugin,
     InstalledPlugin,
@@ -26,6 +25,7 @@ from yunikorn_rest.plugin_shapes import (
     PluginPlaces,
     Plugins,
 )
+from yunikorn_service.fields import shape_like
 from yunikorn_service.method_meters import MethodUse
 
 PLACES = 10

@@ -23,13 +23,13 @@ def number(value: float) -> str:
 
 def amount(name: str, value: int) -> str:
     """Return an amount with its unit: `1.5 vcores`, `96 GiB`; a number for other types than these."""
-    factor, unit = _unit(name, value)
+    factor, unit = unit_of(name, value)
     return _with_unit(number(value / factor), unit)
 
 
 def pair(name: str, used: int, of: int) -> str:
     """Return two amounts with one unit: `14 / 24 vcores`."""
-    factor, unit = _unit(name, max(abs(used), abs(of)))
+    factor, unit = unit_of(name, max(abs(used), abs(of)))
     return _with_unit(f"{number(used / factor)} / {number(of / factor)}", unit)
 
 
@@ -46,7 +46,8 @@ def _named(name: str, value: int) -> str:
     return f"{text} {name}"
 
 
-def _unit(name: str, value: int) -> tuple[int, str]:
+def unit_of(name: str, value: int) -> tuple[int, str]:
+    """Return the factor and the name of the unit in which an amount is shown."""
     if name == VCORE:
         return 1000, "vcore" if abs(value) == 1000 else "vcores"
     if name not in _BYTES and not name.startswith("hugepages-"):

@@ -205,7 +205,12 @@ async def view(call: Call) -> PageContent:
         raise RequestRefused(400, "The address names no application: /application?id=ID.")
     key, number = call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_page(core, key, app_id, number))
-    content: dict[str, object] = {"id": app_id, "app": found.shape, "explanation": found.explanation}
+    content: dict[str, object] = {
+        "id": app_id,
+        "app": found.shape,
+        "explanation": found.explanation,
+        "runs": (),
+    }
     if found.shape is not None:
         span, segments = states_of(found.shape, found.frame.now)
         content |= {

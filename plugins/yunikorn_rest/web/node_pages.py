@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,6 +17,7 @@ from yunikorn_rest.application_reader import in_steps, present, read_allocation
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.node_reader import BUCKETS, buckets_of, read_summary, read_utilization
 from yunikorn_rest.web.amount_bars import AmountBar, bar
+from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, part_of, sorted_part, wanted_number
@@ -149,21 +150,27 @@ def bars_of(node: shapes.Node, names: Sequence[str]) -> list[AmountBar | None]:
     return found
 
 
+def read_node_rows(chosen: Iterable[Node], at: PartitionScheduler) -> Generator[None, None, list[NodeRow]]:
+    """Read rows of nodes of a partition; those that have left are left out."""
+    rows: list[NodeRow] = []
+    known, topology = at.partition.nodes, at.policies.topology
+    for index, node in enumerate(chosen):
+        if known.get(node.id) is node:
+            rows.append(NodeRow(node=read_summary(node, topology), tasks=len(node.allocations)))
+        if index % STEP == STEP - 1:
+            yield
+    return rows
+
+
 def _read_nodes(
     scheduler: Scheduler, key: str, wanted: NodeFilter, number: int
 ) -> Generator[None, None, NodeList]:
     frame, at = read_frame_at(scheduler, key)
-    known = at.partition.nodes
-    every = list(known.values())
+    every = list(at.partition.nodes.values())
     sizes = dict(at.partition.cluster.total)
     utilization = yield from read_utilization(every)
     chosen, part = yield from sorted_part(every, wanted.matches, wanted.key(), number)
-    rows = []
-    for index, node in enumerate(chosen):
-        if known.get(node.id) is node:
-            rows.append(NodeRow(node=read_summary(node), tasks=len(node.allocations)))
-        if index % STEP == STEP - 1:
-            yield
+    rows = yield from read_node_rows(chosen, at)
     return NodeList(frame=frame, rows=rows, part=part, sizes=sizes, utilization=utilization, total=len(every))
 
 
@@ -239,7 +246,7 @@ def _read_node(scheduler: Scheduler, key: str, node_id: str, number: int) -> Gen
         raise _unknown(scheduler, frame, at, node_id)
     every = list(node.allocations.values())
     part = part_of(len(every), number)
-    shape = read_summary(node)
+    shape = read_summary(node, at.policies.topology)
     reserved_by = [(ask.key, ask.app.id) for ask in node.reservations]
     chosen = every[::-1][max(0, part.first - 1) : part.last]
     allocations = yield from in_steps(chosen, read_allocation)
@@ -262,7 +269,7 @@ def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, nod
     )
 
 
-async def node_view(call: Call) -> PageContent:
+async def node_view(board: ChartBoard | None, call: Call) -> PageContent:
     """Return the page of one node."""
     node_id = call.query("id")
     if not node_id:
@@ -278,6 +285,7 @@ async def node_view(call: Call) -> PageContent:
         frame=found.frame,
         content={
             "node": node,
+            "charts": board and await board.section(call, found.frame, "node", node_id),
             "types": types,
             "bars": [one for one in bars_of(node, types) if one is not None],
             "allocations": found.allocations,

@@ -24,6 +24,7 @@ from yunikorn_rest.routes.explanation_routes import read_explanation
 from yunikorn_rest.routes.plugin_route import installed_plugins
 from yunikorn_rest.routes.scheduler_routes import latest_health
 from yunikorn_rest.web.amount_bars import AmountBar, bar
+from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.event_rows import EventRow, latest_rows
 from yunikorn_rest.web.frame import PageFrame, read_frame
 from yunikorn_rest.web.page_server import PageContent
@@ -189,8 +190,9 @@ def curve_of(values: Sequence[int]) -> str:
 class Overview:
     """Page `/`."""
 
-    def __init__(self, stopwatch: Callable[[], int]) -> None:
+    def __init__(self, stopwatch: Callable[[], int], charts: ChartBoard | None) -> None:
         self._board = WaitingBoard(stopwatch)
+        self._charts = charts
         self._checking: asyncio.Task[shapes.Health] | None = None
         self._checked: shapes.Health | None = None
 
@@ -212,6 +214,7 @@ class Overview:
         faults = fault_rows(await installed_plugins(call))
         events: Sequence[EventRow] = await latest_rows(call, EVENTS)
         samples = call.context.history.samples
+        charts = self._charts and await self._charts.section(call, frame, "partition", "")
         return PageContent(
             template="overview.html",
             title="Cluster",
@@ -219,6 +222,7 @@ class Overview:
             frame=frame,
             content={
                 "partitions": partitions,
+                "charts": charts,
                 "waiting": waiting,
                 "health": health,
                 "failed": [one for one in health.health_checks if not one.succeeded] if health else [],

@@ -66,9 +66,9 @@ class _Made:
 class PageServer:
     """Pages of one application, and the files that they need."""
 
-    def __init__(self, stopwatch: Callable[[], int]) -> None:
+    def __init__(self, stopwatch: Callable[[], int], *, has_history: bool) -> None:
         """Create without pages; `stopwatch` counts nanoseconds."""
-        self._stopwatch = stopwatch
+        self._stopwatch, self._has_history = stopwatch, has_history
         self._files = StaticFiles()
         self._renderer = Renderer(self._files, stopwatch)
         self._made: OrderedDict[str, _Made] = OrderedDict()
@@ -108,7 +108,9 @@ class PageServer:
 
     async def _shared(self, call: Call, make: MakeView) -> Answer:
         """Return a page, which readers share that ask for it at nearly the same time."""
-        key = f"{call.request.scope['path']}?{call.request.url.query}"
+        # Of the history, a reader may see less than another one.
+        reader = call.caller.name if self._has_history else ""
+        key = f"{reader} {call.request.scope['path']}?{call.request.url.query}"
         made = self._made.get(key)
         if made is None or (made.until is not None and self._stopwatch() >= made.until):
             made = self._made[key] = _Made(begin_shared(self._make(call, make)))
@@ -137,6 +139,8 @@ class PageServer:
                 "section": view.section,
                 "live": view.live,
                 "path": call.request.scope["path"],
+                "has_history": self._has_history,
+                "searched": "",
                 **view.content,
             },
         )
@@ -163,6 +167,8 @@ class PageServer:
             "section": "",
             "live": False,
             "path": "/",
+            "has_history": self._has_history,
+            "searched": "",
             "status": status,
             "message": message,
             "suggestions": suggestions or [],

@@ -16,6 +16,7 @@ from yunikorn_rest.endpoints import Call
 from yunikorn_rest.queue_reader import read_queue, read_tree
 from yunikorn_rest.web.amount_bars import AmountBar, bar
 from yunikorn_rest.web.application_rows import AppRow, read_rows
+from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, sorted_part, wanted_number
@@ -221,7 +222,7 @@ def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, pat
     )
 
 
-async def queue_view(call: Call) -> PageContent:
+async def queue_view(board: ChartBoard | None, call: Call) -> PageContent:
     """Return the page of one queue."""
     name = call.query("name")
     if not name:
@@ -231,6 +232,7 @@ async def queue_view(call: Call) -> PageContent:
     queue, types = found.queue, types_of(found.queue)
     columns = types[:COLUMNS]
     path = queue.queuename.split(".")
+    charts = board and await board.section(call, found.frame, "queue", queue.queuename)
     return PageContent(
         template="queue.html",
         title=queue.queuename,
@@ -238,6 +240,7 @@ async def queue_view(call: Call) -> PageContent:
         frame=found.frame,
         content={
             "queue": queue,
+            "charts": charts,
             "levels": [(name, ".".join(path[: index + 1])) for index, name in enumerate(path)],
             "types": types,
             "sizes": found.sizes,

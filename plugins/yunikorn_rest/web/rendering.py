@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import attrs
-import jinja2
-from markupsafe import Markup
 
 from yunikorn import __version__
 from yunikorn.quantities import ordered
@@ -20,6 +19,10 @@ from yunikorn_rest.encoding import PIECE
 from yunikorn_rest.loop_turns import LoopTurns
 from yunikorn_rest.web import amount_bars, time_phrases
 from yunikorn_rest.web.frame import address
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FOLDER = "/static"
@@ -89,15 +92,24 @@ class Renderer:
     def __init__(self, files: StaticFiles, stopwatch: Callable[[], int]) -> None:
         """Load no template yet; `stopwatch` counts nanoseconds, to render in slices."""
         self._turns = LoopTurns(stopwatch)
-        self._environment = found = jinja2.Environment(
-            loader=jinja2.PackageLoader("yunikorn_rest.web"),
+        self._files = files
+
+    @functools.cached_property
+    def _environment(self) -> Environment:
+        # At the first page: most services show none, and the import is a twentieth of their start.
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        found = Environment(
+            loader=PackageLoader("yunikorn_rest.web"),
             autoescape=True,
-            undefined=jinja2.StrictUndefined,
+            undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
         )
-        found.globals.update(version=__version__, address=address, file=files.address, times=time_phrases)
+        found.globals.update(
+            version=__version__, address=address, file=self._files.address, times=time_phrases
+        )
         found.filters.update(
             amount=_amount,
             amounts=amount_bars.listed,
@@ -108,6 +120,7 @@ class Renderer:
             ident=ident,
             tidy=tidy,
         )
+        return found
 
     async def render(self, template: str, context: Mapping[str, Any]) -> Sequence[bytes]:
         """Return the HTML of a page in pieces; other tasks run after each millisecond.
@@ -116,6 +129,8 @@ class Renderer:
         """
         pieces: list[bytes] = []
         waiting: list[str] = []
+        if "_environment" not in vars(self):
+            await asyncio.to_thread(lambda: self._environment)
         size, until = 0, self._turns.begin()
         for text in self._environment.get_template(template).generate(**context):
             waiting.append(text)
@@ -150,6 +165,8 @@ def ident(name: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def breakable(name: str) -> Markup:
     """Return a name that lines may break behind dots, slashes, hyphens and underscores."""
+    from markupsafe import Markup
+
     found = Markup.escape(name)
     for char in "./-_":
         found = found.replace(char, Markup(f"{char}<wbr>"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from yunikorn.clock import SECOND
 from yunikorn_rest.time_texts import rfc3339
+from yunikorn_rest.web.time_windows import in_utc
 
 _STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -51,3 +52,8 @@ def clock_time(nanoseconds: int) -> str:
     """Return a time of day in UTC, as `21:56:53`; the number itself if no calendar has it."""
     text = exact(nanoseconds)
     return text[11:19] if "T" in text else text
+
+
+def minute(milliseconds: int) -> str:
+    """Return a time (ms) in UTC to the minute, as `27 Nov 2026 21:56`."""
+    return in_utc(milliseconds, "%d %b %Y %H:%M")

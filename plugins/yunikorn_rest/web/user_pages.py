@@ -15,6 +15,7 @@ from yunikorn_rest.endpoints import Call
 from yunikorn_rest.lists import Page
 from yunikorn_rest.partition_reader import book_usage, read_group, read_user
 from yunikorn_rest.web.amount_bars import AmountBar, bar
+from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, sorted_part, wanted_number
@@ -119,7 +120,7 @@ def _read_user(
     return frame, (yield from read_user(partition, name)), dict(partition.cluster.total)
 
 
-async def user_view(call: Call) -> PageContent:
+async def user_view(board: ChartBoard | None, call: Call) -> PageContent:
     """Return the page of one user."""
     name = call.query("name")
     if not name:
@@ -136,6 +137,7 @@ async def user_view(call: Call) -> PageContent:
         frame=frame,
         content={
             "user": user,
+            "charts": board and await board.section(call, frame, "user", name),
             "rows": [row_of(one.queue_path, one, columns, sizes) for one in every],
             "columns": columns,
         },

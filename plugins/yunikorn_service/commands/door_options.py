@@ -13,13 +13,13 @@ import attrs
 import click
 
 from yunikorn.api import Door
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.offered_commands import left_out
 from yunikorn.containment import safe_text
 from yunikorn.errors import OptionError, PluginError, UsageError, printable
 from yunikorn.framework.kinds import DOOR
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.allowed_plugins import load_registry
+from yunikorn_commands.offered_commands import left_out
 from yunikorn_service.service_door import ServiceDoor
 from yunikorn_service.service_settings import ServerSettings
 

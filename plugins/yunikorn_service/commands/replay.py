@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.output import echo, notes
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, printable
-from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.text import number_of
+from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import folder_of, read_config
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.load_plugins import LOAD_PLUGINS
+from yunikorn_commands.output import echo, notes
 from yunikorn_commands.path_types import INPUT
+from yunikorn_commands.plugin_files import CodePermission, trusting
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
@@ -70,7 +70,7 @@ def command(
         code = CodePermission.of_data(folders[0] if folders else None, load_plugins)
         registry = registry.permitting(code)
     else:
-        registry = registry.trusting(folder_of(config))
+        registry = trusting(registry, folder_of(config))
         text = _read_config(config, registry)
     recording = read_recording(*files)
     notes(recording.remarks)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from yunikorn.cli.output import echo, results_only
 from yunikorn.errors import UsageError
+from yunikorn_commands.output import echo, results_only
 from yunikorn_commands.path_types import SERVICE_FILE
 from yunikorn_service.commands.door_options import ServiceCommand
 from yunikorn_service.descriptors import raise_descriptor_limit

@@ -171,6 +171,7 @@ FORMS = (
     _message(commands.Update, "update", v0_11.UPDATE_REQUEST),
     _value(commands.Schedule, "schedule", "max_decisions", _read_most),
     _value(commands.ReloadConfiguration, "reload", "text", read_text_or_null, _write_text),
+    _object(commands.CreditUsage, "credit_usage"),
     _message(commands.UpdateConfiguration, "update_configuration", callbacks.CONFIGURATION),
     _object(operator_commands.FailApplication, "fail_application"),
     _value(commands.Pause, "pause", "reason", read_text),

@@ -21,10 +21,10 @@ from typing import Any, Protocol
 
 import attrs
 
-from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.interface.callback import OPTIONAL, Callback, implements
 from yunikorn.interface.commands import WITH_CALLBACK, Answer, Command, FireTimers
-from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.configurations import PolicyGroups
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
@@ -38,7 +38,7 @@ class RecordingSink(Protocol):
         self,
         at: int,
         timeouts: Timeouts,
-        configurations: Configurations | None,
+        configurations: PolicyGroups | None,
         *,
         workers: bool = False,
     ) -> None:
@@ -169,13 +169,13 @@ class _RecordingCallback:
         return answer
 
 
-class RecordingConfigurations(Configurations):
+class RecordingConfigurations:
     """Configurations that record every text that is read, since files change while the core runs."""
 
     def __init__(
-        self, configurations: Configurations, recording_sink: RecordingSink, scheduler: Scheduler
+        self, configurations: PolicyGroups, recording_sink: RecordingSink, scheduler: Scheduler
     ) -> None:
-        super().__init__({}, allow_rm_config=configurations.allow_rm_config)
+        self.allow_rm_config = configurations.allow_rm_config
         self._read_by, self._recording_sink, self._scheduler = configurations, recording_sink, scheduler
 
     @property
@@ -184,15 +184,15 @@ class RecordingConfigurations(Configurations):
         return self._read_by.groups
 
     def find(self, group: str) -> str:
-        """Return the group whose source serves `group`. See `Configurations.find`."""
+        """Return the group whose source serves `group`. See `PolicyGroups.find`."""
         return self._read_by.find(group)
 
-    def code(self, group: str) -> CodePermission | None:
-        """Return what a group's configuration may load. See `Configurations.code`."""
+    def code(self, group: str) -> CodeSource | None:
+        """Return what a group's configuration may load. See `PolicyGroups.code`."""
         return self._read_by.code(group)
 
     def read(self, group: str) -> str | bytes:
-        """Read the configuration of a group, and record the text or the error. See `Configurations.read`."""
+        """Read the configuration of a group, and record the text or the error. See `PolicyGroups.read`."""
         at = self._scheduler.clock.now()
         try:
             text = self._read_by.read(group)

@@ -18,7 +18,7 @@ from yunikorn import __version__
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.interface.commands import Command, RegisterResourceManager, ReloadConfiguration
-from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.configurations import PolicyGroups
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
     PredicatesArgs,
@@ -146,7 +146,7 @@ class RecordingWriter:
         self,
         at: int,
         timeouts: Timeouts,
-        configurations: Configurations | None,
+        configurations: PolicyGroups | None,
         *,
         workers: bool = False,
     ) -> None:

@@ -16,7 +16,6 @@ import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn.interface.commands import Command, RegisterResourceManager, Update
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AllocationRelease,
     AllocationReleasesRequest,
@@ -25,6 +24,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.recording.recorded_entry import GroupConfiguration, RecordedAnswer, RecordedEntry
 
 Place = tuple[str, str, str, str, bool]

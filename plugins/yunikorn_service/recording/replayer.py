@@ -22,7 +22,6 @@ from yunikorn.framework.wake_requests import NoWakeRequests
 from yunikorn.interface import commands
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.commands import WITH_CALLBACK, Command
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
     PredicatesArgs,
@@ -31,6 +30,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.recording.recorded_callback import RecordedCallback, offered
 from yunikorn_service.recording.recorded_entry import Beginning, RecordedAnswer, RecordedEntry
 from yunikorn_service.recording.recorded_values import read_date

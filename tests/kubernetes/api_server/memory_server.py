@@ -297,9 +297,11 @@ def _raised(fault: ServerAnswer | Exception) -> ServerAnswer:
 
 
 def _merge(target: Json, patch: Json) -> None:
-    """Apply a strategic merge patch: conditions are merged by type."""
+    """Apply a strategic merge patch: conditions are merged by type, and null removes a field."""
     for name, value in patch.items():
-        if name == "conditions":
+        if value is None:
+            target.pop(name, None)
+        elif name == "conditions":
             merged = {each["type"]: each for each in target.get(name, [])}
             for each in value:
                 merged[each["type"]] = merged.get(each["type"], {}) | each

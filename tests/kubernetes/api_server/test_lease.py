@@ -11,8 +11,8 @@ from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failur
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn.clock import SECOND, Clock, ManualClock
 from yunikorn.errors import YunikornError
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 

@@ -12,8 +12,8 @@ from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failur
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.pod_events import PodEvents, cut_note, reference
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import ServerAnswer

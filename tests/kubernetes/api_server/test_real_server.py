@@ -32,8 +32,8 @@ from yunikorn_kubernetes.api_server.api_resources import (
     VOLUME_ATTACHMENTS,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
 from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.pod_events import PodEvents, reference

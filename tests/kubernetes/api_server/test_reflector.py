@@ -14,8 +14,8 @@ import pytest
 from tests.kubernetes.api_server.memory_server import Fault, MemoryServer, answer, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn_kubernetes.api_server.api_resources import PODS, key_of
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Pod
@@ -71,6 +71,32 @@ async def watched(
     await made.reflector.synced.wait()
     await asyncio.sleep(0.1)
     return made
+
+
+def test_a_write_is_in_the_store_before_the_watch_tells_of_it() -> None:
+    async def scenario() -> None:
+        memory = MemoryServer()
+        server = ApiServer(memory)
+        memory.pod("a")
+        each = await watched(memory)
+        each.news()
+        for name in ("a", "a", "b"):
+            memory.put("pods", {"metadata": {"name": name, "namespace": "default"}}, silent=True)
+            each.reflector.written(await server.get(PODS, "default", name))
+        assert each.news() == [("MODIFIED", "a"), ("MODIFIED", "a"), ("ADDED", "b")]
+        # The watch tells of all versions, which are known, and then of later ones.
+        for _, kind, body in memory.history["/api/v1", "pods"][1:]:
+            memory.send("pods", kind, body)
+        await asyncio.sleep(0.1)
+        assert each.news() == []
+        late = await server.get(PODS, "default", "b")
+        memory.remove("pods", "default/b")
+        await asyncio.sleep(0.1)
+        each.reflector.written(late)
+        assert each.news() == [("DELETED", "b")]
+        await each.stop()
+
+    run_virtual(scenario())
 
 
 def test_the_store_begins_with_a_list_and_follows_the_watch() -> None:

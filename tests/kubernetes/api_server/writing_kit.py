@@ -10,8 +10,8 @@ from typing import Any
 from tests.kubernetes.api_server.memory_server import Fault, Json, MemoryServer
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.reflector import Reflector
 from yunikorn_kubernetes.api_server.transport import ServerAnswer

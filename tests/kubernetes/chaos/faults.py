@@ -13,18 +13,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.kubernetes.chaos.claim_rules import ClaimRules, Left
 from tests.kubernetes.chaos.disorder import Disorder
-from tests.kubernetes.chaos.forks import Forks
 from tests.kubernetes.chaos.invariants import Invariants, cause, is_ended, is_placeholder
-from tests.kubernetes.chaos.load import QUEUES, QUOTAS, Load, cluster_nodes, foreign_pods
+from tests.kubernetes.chaos.load import NODES, QUEUES, QUOTAS, Load, cluster_nodes, foreign_pods
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.cluster.cluster import API_SERVER, CONTROLLERS, KUBELETS
 from tests.kubernetes.cluster.objects import config_map, node_is_ready, node_of
 from tests.kubernetes.deployment import NAMESPACE, apply, kubeconfig_of, manifests
+from tests.kubernetes.forks import Forks
 from tests.kubernetes.scheduler_process import SchedulerProcess, environment
 from tests.kubernetes.scheduling import ACCOUNT, CONFIGS
 
-MOMENTS = (["bound"], ["reserved"], ["freed"], ["placeholder"], ["deleting"], ["ended"], ["added"])
+MOMENTS = (
+    *(["bound"], ["reserved"], ["freed"], ["placeholder"], ["deleting"], ["ended"], ["added"]),
+    *(["marked"], ["allocated"], ["returned"]),
+)
 """Kinds of changes after which the scheduler is killed."""
 KILL = "kill"
 FAULTS = (
@@ -60,6 +64,7 @@ class Chaos:
         cluster: Cluster,
         kubeconfig: Path,
         invariants: Invariants,
+        claims: ClaimRules,
         load: Load,
         forks: Forks,
         seed: int,
@@ -69,10 +74,12 @@ class Chaos:
     ) -> None:
         """Create it for a cluster under load; `outage` is in seconds, `report` is called with each event."""
         self._cluster, self._kubeconfig, self._outage, self._report = cluster, kubeconfig, outage, report
-        self._invariants, self._load, self._forks, self._seed = invariants, load, forks, seed
+        self._invariants, self._claims = invariants, claims
+        self._load, self._forks, self._seed = load, forks, seed
         self._random = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.starts: list[float] = []
+        self._left = Left({}, {})
         self._recent: deque[SchedulerProcess] = deque(maxlen=3)
         """The latest processes, for their logs."""
 
@@ -101,6 +108,7 @@ class Chaos:
         with self._scheduler(kubeconfig=kubeconfig) as scheduler:
             scheduler.wait_until_at_work()
             self.starts.append(time.monotonic() - began)
+            self._claims.until_recovered(self._left)
             yield scheduler
             _check_log(scheduler)
 
@@ -119,6 +127,7 @@ class Chaos:
             try:
                 note = self._kill() if name == KILL else self._others()[name]()
                 self._invariants.check()
+                self._claims.check()
             except AssertionError as error:
                 logs = "\n\n".join(scheduler.log for scheduler in self._recent)
                 raise AssertionError(f"in fault {number} ({name}): {error}\n{logs}") from error
@@ -154,11 +163,13 @@ class Chaos:
             else:
                 scheduler.wait_until_at_work()
                 self.starts.append(time.monotonic() - began)
+                self._claims.until_recovered(self._left)
                 kinds, count = self._random.choice(MOMENTS), self._random.randint(1, 10)
                 self._invariants.wait_for(kinds, count, self._random.uniform(0.2, 3))
                 moment = f"after {count} {kinds[0]}"
             _check_log(scheduler)
             scheduler.kill()
+        self._left = self._claims.left()
         return moment
 
     def _server_fault(self, fault: Callable[[], object]) -> str:
@@ -274,9 +285,12 @@ class Chaos:
                     lambda pods: not any(is_placeholder(one) and not is_ended(one) for one in pods),
                     "no placeholder is left of a finished gang",
                 )
+                load.end()
+                self._claims.until_free()
             except AssertionError as error:
                 raise AssertionError(f"{error}\n{load.unfinished()}\n{scheduler.log}") from error
             invariants.check()
+            self._claims.check()
             _stop(scheduler)
         missing = {
             name: f"{len(invariants.created[name])} of {count} pods"
@@ -315,10 +329,11 @@ def chaos(
         forks = stack.enter_context(Forks(environment()))
         apply(kubectl, [one for one in manifests() if one["kind"] not in ("Deployment", "ConfigMap")])
         apply(kubectl, [config_map(CONFIGS, {"queues.yaml": QUEUES}, NAMESPACE)])
-        made = kubectl.create_all(cluster_nodes())
-        kubectl.wait("Node", lambda found: len(found) >= len(made) and all(map(node_is_ready, found)))
+        kubectl.create_all(cluster_nodes())
+        kubectl.wait("Node", lambda found: len(found) >= NODES and all(map(node_is_ready, found)))
         kubectl.create_all(foreign_pods())
         kubeconfig = kubeconfig_of(cluster, ACCOUNT, folder)
         invariants = stack.enter_context(Invariants(kubectl, QUOTAS))
+        claims = stack.enter_context(ClaimRules(kubectl, invariants))
         load = stack.enter_context(Load(kubectl, invariants, seed))
-        yield Chaos(cluster, kubeconfig, invariants, load, forks, seed, outage=outage, report=report)
+        yield Chaos(cluster, kubeconfig, invariants, claims, load, forks, seed, outage=outage, report=report)

@@ -17,12 +17,15 @@ from types import TracebackType
 from tests.kubernetes.cluster import Kubectl, Obj
 from tests.kubernetes.cluster.kubectl import PATIENCE, ApiFault
 from tests.kubernetes.cluster.objects import FAILS_AFTER, QUEUE, node_of, phase
+from tests.kubernetes.scenarios.fake_driver import GPU
 
 PLACEHOLDER = "internal.yunikorn.apache.org/placeholder"
 WORK = "chaos.yunikorn/work"
 """Label of a pod with the name of the work that it belongs to."""
 STAYS = "chaos.yunikorn/stays"
 """Label of a pod that nothing may delete before it has ended, because it must not be preempted."""
+DEVICES = "chaos.yunikorn/devices"
+"""Annotation of a pod with the number of devices that its own claim asks for."""
 WATCH = 3.0
 """Seconds of one watch; a check that ends waits for it."""
 _UNITS = {
@@ -66,6 +69,9 @@ def requests(pod: Obj) -> dict[str, Fraction]:
     for one in spec["containers"]:
         for name, text in (one.get("resources", {}).get("requests") or {}).items():
             total[name] = total.get(name, Fraction(0)) + amount(text)
+    devices = (pod["metadata"].get("annotations") or {}).get(DEVICES)
+    if devices:
+        total[GPU] = amount(devices)
     return total
 
 
@@ -259,6 +265,12 @@ class Invariants:
 
     def _count(self, kind: str) -> None:
         self.counts[kind] += 1
+
+    def note(self, kind: str) -> None:
+        """Count a change of another object."""
+        with self._changed:
+            self._count(kind)
+            self._changed.notify_all()
 
     # -- waits ----------------------------------------------------------------------------------------
 

@@ -7,13 +7,24 @@ import json
 import random
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any
 
+from tests.kubernetes.chaos.device_load import (
+    CARDS,
+    PLUGGED,
+    amounts,
+    claims,
+    driver_objects,
+    member,
+    pod_group,
+)
 from tests.kubernetes.chaos.invariants import STAYS, WORK, Invariants, label
 from tests.kubernetes.cluster import Kubectl, Obj
 from tests.kubernetes.cluster.kubectl import ApiFault
 from tests.kubernetes.cluster.objects import STOPS_AFTER, deployment, job, node_of, nodes, pod
+from tests.kubernetes.scenarios.fake_driver import GPU
 
 QUEUES = """
 partitions:
@@ -28,6 +39,8 @@ partitions:
             resources: {max: {vcore: 14}}
           - name: services
             resources: {max: {vcore: 16}}
+          - name: devices
+            resources: {max: {example.com/gpu: 12}}
           - name: urgent
             properties: {preemption.delay: 1s}
             resources: {guaranteed: {vcore: 6}}
@@ -36,6 +49,7 @@ QUOTAS = {
     "root.batch": {"cpu": "12", "memory": "24Gi"},
     "root.gangs": {"cpu": "14"},
     "root.services": {"cpu": "16"},
+    "root.devices": {GPU: "12"},
 }
 """Quotas of `QUEUES`, with the names of resources that pods use."""
 NODES, CPUS, PODS = 5, 8, 24
@@ -44,6 +58,8 @@ LIVE = 60
 SERVICE = "services"
 REPLICAS = 20
 """Pods of the service, of which some wait because of the quota."""
+CARD_SERVICE, CARD_REPLICAS = "cards", 4
+"""Service whose pods have a device each."""
 KEPT = 120
 """Seconds for which a finished Job and its pods are kept, so that checks can see them."""
 _FINAL = 8
@@ -58,8 +74,12 @@ PREEMPTION = "yunikorn.apache.org/allow-preemption"
 
 
 def cluster_nodes() -> list[Obj]:
-    """Return the nodes of the cluster."""
-    return nodes(NODES, cpu=str(CPUS), memory="32Gi", pods=PODS)
+    """Return the nodes of the cluster, and their devices."""
+    found = nodes(NODES, cpu=str(CPUS), memory="32Gi", pods=PODS)
+    for one in found:
+        if one["metadata"]["name"] == PLUGGED:
+            one["status"]["allocatable"][GPU] = str(CARDS)
+    return [*found, *driver_objects([one["metadata"]["name"] for one in found])]
 
 
 class Load:
@@ -79,26 +99,36 @@ class Load:
         self._is_closing = False
         self.expected: dict[str, int] = {}
         """Number of pods of each Job that must succeed."""
+        self._grouped: list[str] = []
+        """Jobs with PodGroups that exist."""
         self.failure: BaseException | None = None
         """Exception that has ended the thread."""
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
         invariants.may_be_deleted = self._is_ours_to_delete
 
     def __enter__(self) -> Load:
-        self._create(
-            deployment(
-                SERVICE,
-                replicas=REPLICAS,
-                application=f"services-{self._seed}",
-                queue="root.services",
-                labels={WORK: SERVICE},
-                annotations={STOPS_AFTER: "400ms"},
-                cpu="1",
-                terminationGracePeriodSeconds=5,
-            )
-        )
+        self._serve(SERVICE, REPLICAS, "root.services", {}, cpu="1")
+        card = claims(1)
+        self._serve(CARD_SERVICE, CARD_REPLICAS, "root.devices", card.pop("annotations"), **card)
         self._thread.start()
         return self
+
+    def _serve(
+        self, name: str, replicas: int, queue: str, annotations: dict[str, str], **arguments: Any
+    ) -> None:
+        """Create a service, whose pods are deleted."""
+        self._create(
+            deployment(
+                name,
+                replicas=replicas,
+                application=f"{name}-{self._seed}",
+                queue=queue,
+                labels={WORK: name},
+                annotations={STOPS_AFTER: "400ms", **annotations},
+                terminationGracePeriodSeconds=5,
+                **arguments,
+            )
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -117,6 +147,11 @@ class Load:
         self._is_closing = True
         self._repeat(lambda: self._kubectl.patch("Deployment", SERVICE, {"spec": {"replicas": _FINAL}}))
 
+    def end(self) -> None:
+        """Delete what keeps devices when all work is complete."""
+        self._end_groups()
+        self._repeat(lambda: self._kubectl.patch("Deployment", CARD_SERVICE, {"spec": {"replicas": 1}}))
+
     def unfinished(self) -> dict[str, str]:
         """Return the Jobs of which pods are missing, with how many have succeeded."""
         done = self._invariants.succeeded
@@ -127,7 +162,9 @@ class Load:
         }
 
     def _is_ours_to_delete(self, one: Obj) -> bool:
-        return one["metadata"]["uid"] in self._deleted or (self._is_closing and label(one, WORK) == SERVICE)
+        return one["metadata"]["uid"] in self._deleted or (
+            self._is_closing and label(one, WORK) in (SERVICE, CARD_SERVICE)
+        )
 
     # -- work -----------------------------------------------------------------------------------------
 
@@ -143,6 +180,9 @@ class Load:
                     self._gang,
                     self._urgent,
                     self._delete,
+                    self._claims,
+                    self._amounts,
+                    self._group,
                 ]
                 self._number += 1
                 chosen = self._random.choice(kinds)
@@ -177,6 +217,28 @@ class Load:
         more = self._random.choice([0, 0, 1])
         self._submit(name, count + more, "root.gangs", cpu="1", annotations=annotations)
 
+    def _claims(self, name: str) -> None:
+        arguments = claims(self._random.randint(1, 2))
+        self._submit(name, self._random.randint(1, 4), "root.devices", **arguments)
+
+    def _amounts(self, name: str) -> None:
+        self._submit(name, self._random.randint(1, 3), "root.devices", **amounts(self._random.randint(1, 2)))
+
+    def _group(self, name: str) -> None:
+        """Create a PodGroup whose pods share devices; they belong to it until it is deleted."""
+        self._end_groups()
+        least, devices = self._random.randint(2, 4), self._random.randint(1, 2)
+        self._create(pod_group(name, least, devices))
+        self._grouped.append(name)
+        self._submit(name, least, "root.gangs", application="", **member(name, devices))
+
+    def _end_groups(self) -> None:
+        """Delete the PodGroups of Jobs that are complete."""
+        missing = self.unfinished()
+        for name in [one for one in self._grouped if one not in missing]:
+            self._repeat(partial(self._kubectl.delete, "PodGroup", name))
+            self._grouped.remove(name)
+
     def _submit(
         self,
         name: str,
@@ -205,7 +267,8 @@ class Load:
 
     def _delete(self, name: str) -> None:
         """Delete a pod of the service, bound or not; its controller makes another."""
-        found = self._repeat(lambda: self._kubectl.list("Pod", "default", labels=f"{WORK}={SERVICE}"))
+        services = f"{WORK} in ({SERVICE}, {CARD_SERVICE})"
+        found = self._repeat(lambda: self._kubectl.list("Pod", "default", labels=services))
         if found:
             found.sort(key=lambda one: (not node_of(one), one["metadata"]["name"]))
             chosen = self._random.choice(found)

@@ -38,8 +38,10 @@ GATES = (
     "WorkloadAwarePreemption",
     "WorkloadWithJob",
     "DRAWorkloadResourceClaims",
+    "DRADeviceTaintRules",
 )
-"""Feature gates of Kubernetes 1.36 that are off by default, for PodGroups."""
+"""Feature gates of Kubernetes 1.36 that are off by default, for PodGroups and taints of devices."""
+GROUPS = "--runtime-config=scheduling.k8s.io/v1alpha2=true,resource.k8s.io/v1beta2=true"
 FEATURES = "--feature-gates=" + ",".join(f"{name}=true" for name in GATES)
 STAGES = Path(__file__).parent / "stages.yaml"
 
@@ -60,18 +62,24 @@ class Cluster:
         kubectl: A client with that token.
     """
 
-    def __init__(self, folder: Path | None = None, *, api_server_flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path | None = None, *, api_server_flags: Sequence[str] = (), pod_groups: bool = True
+    ) -> None:
         """Create a cluster that is not started yet.
 
         The data is below `folder`, whose logs remain after `stop`. The default is a temporary folder, which
         `stop` removes.
-        `api_server_flags` are appended to those of the API server.
+        `api_server_flags` are appended to those of the API server. Without `pod_groups`, the cluster has the
+        features that are on by default, and no PodGroups; it cannot be `reset`.
         """
         self._temporary = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="yunikorn-cluster-")) if folder is None else folder
         self.logs = self.folder / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
-        self._flags = list(api_server_flags)
+        features = [FEATURES] if pod_groups else []
+        groups = [GROUPS] if pod_groups else []
+        self._flags = [*features, *groups, *api_server_flags]
+        self._features = features
         self._restarted = False
         """True if the API server has been restarted and its clients have not."""
         self._ports = Ports()
@@ -119,7 +127,9 @@ class Cluster:
         self._until(
             CONTROLLERS, lambda: self.kubectl.find("ServiceAccount", "default", "default") is not None
         )
-        self._reset.remember()
+        if self._features:
+            # A cluster without PodGroups is for one test.
+            self._reset.remember()
 
     def stop(self) -> None:
         """Kill all processes; remove the data, but not the logs of a folder that the caller named."""
@@ -281,8 +291,6 @@ class Cluster:
                 "--service-cluster-ip-range=10.96.0.0/16",
                 "--delete-collection-workers=8",
                 "--profiling=false",
-                FEATURES,
-                "--runtime-config=scheduling.k8s.io/v1alpha2=true",
                 *self._flags,
             ],
             CONTROLLERS: [
@@ -301,7 +309,7 @@ class Cluster:
                 "--pvclaimbinder-sync-period=2s",
                 # Nodes of a busy machine, or of a test without API server, are not lost.
                 "--node-monitor-grace-period=10m",
-                FEATURES,
+                *self._features,
             ],
             KUBELETS: [
                 f"--kubeconfig={self.kubeconfig}",

@@ -90,6 +90,7 @@ KINDS = {
     "ResourceClaim": Kind("resource.k8s.io/v1", "resourceclaims"),
     "ResourceClaimTemplate": Kind("resource.k8s.io/v1", "resourceclaimtemplates"),
     "ResourceSlice": Kind("resource.k8s.io/v1", "resourceslices", False),
+    "DeviceTaintRule": Kind("resource.k8s.io/v1beta2", "devicetaintrules", False),
     "PriorityClass": Kind("scheduling.k8s.io/v1", "priorityclasses", False),
     "Workload": Kind("scheduling.k8s.io/v1alpha2", "workloads"),
     "PodGroup": Kind("scheduling.k8s.io/v1alpha2", "podgroups"),

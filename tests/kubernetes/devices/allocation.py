@@ -11,6 +11,7 @@ from yunikorn_kubernetes.devices.claim_reading import read_claim, read_result
 from yunikorn_kubernetes.devices.device_allocator import DeviceAllocator, NoDevices
 from yunikorn_kubernetes.devices.device_objects import DeviceAllocation
 from yunikorn_kubernetes.devices.device_search import AllocationError
+from yunikorn_kubernetes.devices.device_taint_rules import read_taint_rule, with_taints
 from yunikorn_kubernetes.devices.device_usage import DeviceUsage
 from yunikorn_kubernetes.devices.node_pools import SliceCatalog
 from yunikorn_kubernetes.devices.selected_devices import SelectorResults
@@ -20,13 +21,25 @@ SHARE = "share"
 Answer = tuple[Any, ...]
 
 
-def allocator_of(case: Json, results: SelectorResults | None = None) -> DeviceAllocator:
+def allocator_of(
+    case: Json, results: SelectorResults | None = None, usage: DeviceUsage | None = None
+) -> DeviceAllocator:
     """Return an allocator for a case as the reference gets it."""
     reader = SliceReader()
+    rules = [rule for one in case.get("rules", ()) if (rule := read_taint_rule(one["spec"])) is not None]
+
+    def tainted(found: Json) -> Json:
+        if not rules:
+            return found
+        spec = found["spec"]
+        return with_taints(
+            found, [one for one in rules if one.concerns(spec["driver"], spec["pool"]["name"])]
+        )
+
     return DeviceAllocator(
-        SliceCatalog([reader.read(one) for one in case["slices"]]),
+        SliceCatalog([reader.read(tainted(one)) for one in case["slices"]]),
         {one["metadata"]["name"]: read_device_class(one) for one in case["classes"]},
-        DeviceUsage(read_result(one) for one in case.get("taken", ())),
+        usage or DeviceUsage(read_result(one) for one in case.get("taken", ())),
         results,
     )
 

@@ -1,7 +1,8 @@
 """Drawn clusters of devices and claims, for comparisons with the allocator of kube-scheduler.
 
 Cases in which kube-scheduler 1.36.3 is known to be wrong are left out: pools of one name with counters,
-counters and administrators together, and distinct attributes of several devices of one request.
+counters and administrators together, distinct attributes of several devices of one request, and
+DeviceTaintRules without a selector.
 """
 
 from __future__ import annotations
@@ -198,6 +199,19 @@ class CaseDrawer:
             found |= {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
             found["bindsToNode"] = self._likely(0.5)
         return found
+
+    def rules(self, slices: Sequence[Json]) -> list[Json]:
+        """Return DeviceTaintRules for some devices of these slices."""
+        return [self._rule(f"rule-{number}", slices) for number in range(self._rng.randint(1, 3))]
+
+    def _rule(self, name: str, slices: Sequence[Json]) -> Json:
+        nothing = {"spec": {"driver": DRIVERS[0], "pool": {"name": NODES[0]}}}
+        spec = self._one(*(slices or [nothing]))["spec"]
+        named = {"driver": spec["driver"], "pool": spec["pool"]["name"], "device": f"dev-0-{self._one(0, 1)}"}
+        selector = {key: text for key, text in named.items() if self._likely(0.6)}
+        taint = {"key": self._one(*TAINT_KEYS), "effect": self._one("NoSchedule", "NoExecute", "None")}
+        given = taint | ({"value": "x"} if self._likely(0.5) else {})
+        return {"metadata": {"name": name}, "spec": {"taint": given, "deviceSelector": selector}}
 
     # -- claims ---------------------------------------------------------------------------------------
 

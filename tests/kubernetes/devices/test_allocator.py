@@ -23,10 +23,10 @@ from tests.kubernetes.devices.objects import (
 from tests.kubernetes.devices.objects import wanted as request_of
 from tests.kubernetes.devices.random_devices import CaseDrawer
 from tests.kubernetes.reference import Reference
-from yunikorn_kubernetes.devices.cel.device_selector import SelectorError
+from yunikorn_kubernetes.devices.cel.cel_syntax import SelectorError
 from yunikorn_kubernetes.devices.claim_reading import read_claim, read_result
 from yunikorn_kubernetes.devices.device_allocator import NoDevices
-from yunikorn_kubernetes.devices.device_objects import DeviceAllocation
+from yunikorn_kubernetes.devices.device_objects import DeviceAllocation, ResourceClaim
 from yunikorn_kubernetes.devices.device_search import AllocationError
 from yunikorn_kubernetes.devices.device_usage import DeviceUsage
 from yunikorn_kubernetes.devices.node_pools import SliceCatalog
@@ -231,6 +231,14 @@ def test_an_attribute_is_distinct_for_all_devices_of_a_request(reference: Refere
     assert form_of_reference(reference.devices(case)["node"])[0] == "allocated"
 
 
+def test_a_rule_without_a_selector_taints_no_device(reference: Reference) -> None:
+    case = case_of([resource_slice("slice", device("gpu-0"))], claim("c", request_of("r")))
+    rule = {"taint": {"key": "broken", "effect": "NoSchedule"}}
+    case["rules"] = [{"metadata": {"name": "rule"}, "spec": rule}]
+    assert devices_of(ask(case)["node"]) == ["gpu-0"]
+    assert form_of_reference(reference.devices(case)["node"]) == ("none",)
+
+
 # -- reasons and bounds ----------------------------------------------------------------------------------
 
 
@@ -246,8 +254,8 @@ def test_the_reason_names_claim_request_and_obstacles() -> None:
     ]
     wants = claim("train", request_of("gpus", f'device.attributes["{DRIVER}"].model == "H100"', count=2))
     assert reason(slices, wants, taken=[taken("gpu-0")]) == (
-        "claim default/train: request gpus needs 2 devices, and 1 of 4 can serve it"
-        " (1 not selected, 1 taken, 1 tainted)"
+        'claim default/train: 1 of 2 devices of class gpu with device.attributes["gpu.example.com"].model =='
+        ' "H100" can be had, for request gpus (others are taken, tainted)'
     )
 
 
@@ -339,11 +347,18 @@ def test_usage_is_counted_and_forgotten() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5])
-def test_drawn_cases_have_the_answers_of_the_reference(reference: Reference, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "has_rules"), [(0, False), (1, False), (2, False), (4, False), (5, False), (6, True), (7, True)]
+)
+def test_drawn_cases_have_the_answers_of_the_reference(
+    reference: Reference, seed: int, has_rules: bool
+) -> None:
     results, seen = SelectorResults(), Counter[str]()
     for number in range(200):
-        case = CaseDrawer(random.Random(f"{seed}-{number}")).draw()
+        drawer = CaseDrawer(random.Random(f"{seed}-{number}"))
+        case = drawer.draw()
+        if has_rules:
+            case["rules"] = drawer.rules(case["slices"])
         ours = ask(case, results)
         for node, expected in reference.devices(case).items():
             found = ours[node]
@@ -355,6 +370,45 @@ def test_drawn_cases_have_the_answers_of_the_reference(reference: Reference, see
             seen[wanted[0]] += 1
     assert seen["limit"] <= 4
     assert min(seen[kind] for kind in ("allocated", "none", "error")) >= 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_usable_devices_are_as_many_as_a_search_for_one_claim_after_the_other_gives(seed: int) -> None:
+    counted = 0
+    for number in range(40):
+        case = CaseDrawer(random.Random(f"{seed}-{number}")).draw()
+        if any("sharedCounters" in one["spec"] for one in case["slices"]):
+            continue
+        found = case["claims"][0]
+        found["spec"]["devices"] = {"requests": found["spec"]["devices"]["requests"][:1]}
+        claim = read_claim(found)
+        if claim.problems or claim.requests[0].is_prioritized:
+            continue
+        for node in case["nodes"]:
+            place = node["metadata"]["name"], node["metadata"]["labels"]
+            usage = DeviceUsage(read_result(one) for one in case["taken"])
+            usable = allocator_of(case).usable(*place, claim)
+            free = None if usable is None else usage.count_free(usable)
+            if free is not None:
+                counted += free > 0
+                count = claim.requests[0].alternatives[0].count
+                assert free // count == served(case, usage, place, claim), f"{seed}-{number}, {place}"
+    assert counted > 5
+
+
+def served(case: Json, usage: DeviceUsage, place: tuple[str, Json], claim: ResourceClaim) -> int:
+    """Return how often a claim is served on a node."""
+    allocator = allocator_of(case, usage=usage)
+    for count in range(100):
+        try:
+            found = allocator.allocate(*place, [claim])
+        except AllocationError:
+            return count
+        if isinstance(found, NoDevices):
+            return count
+        for result in found[0].results:
+            usage.add(result)
+    return 100
 
 
 JUNK: list[Any] = [

@@ -11,10 +11,10 @@ import pytest
 
 from tests.kubernetes.devices.random_selectors import SelectorDrawer, drawn_device
 from tests.kubernetes.reference import Reference
+from yunikorn_kubernetes.devices.cel.cel_syntax import SelectorError
 from yunikorn_kubernetes.devices.cel.cel_values import CelMap
 from yunikorn_kubernetes.devices.cel.device_selector import (
     CompiledSelector,
-    SelectorError,
     compile_selector,
     device_value,
 )

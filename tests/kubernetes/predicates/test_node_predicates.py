@@ -9,7 +9,8 @@ import pytest
 
 from tests.kubernetes.predicates.pods import host, pod
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.node_name import DynamicResources, NodeName
+from yunikorn_kubernetes.devices.dynamic_resources import DynamicResources
+from yunikorn_kubernetes.predicates.node_name import NodeName
 from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 from yunikorn_testing import AskSample, NodeSample, PredicateContract, ask
@@ -87,9 +88,9 @@ def test_node_name() -> None:
     assert (NodeName().wanted(wanted), NodeName().wanted(pod())) == ("the name n1", None)
 
 
-def test_pods_with_resource_claims_are_refused_with_the_reason() -> None:
+def test_pods_with_unknown_claims_are_refused_with_the_reason() -> None:
     assert DynamicResources().check(pod(resourceClaims=True), host()) == (
-        "the pod uses dynamic resource allocation (spec.resourceClaims), which is not supported"
+        "the pod uses dynamic resource allocation (spec.resourceClaims); its claims are not known"
     )
     assert DynamicResources().check(pod(), host()) is None
     assert DynamicResources().on_reservation

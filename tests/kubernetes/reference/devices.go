@@ -8,10 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcebeta "k8s.io/api/resource/v1beta2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/resource/install"
@@ -36,6 +38,8 @@ type deviceRequest struct {
 	Slices  []*resourcev1.ResourceSlice `json:"slices"`
 	Classes []*resourcev1.DeviceClass   `json:"classes"`
 	Claims  []*resourcev1.ResourceClaim `json:"claims"`
+	// Rules give taints to devices of the slices.
+	Rules []*resourcebeta.DeviceTaintRule `json:"rules"`
 	// Taken has the results of claims that are allocated.
 	Taken []resourcev1.DeviceRequestAllocationResult `json:"taken"`
 }
@@ -78,8 +82,12 @@ func (r *deviceRequest) answers(ctx context.Context) (map[string]deviceAnswer, e
 	for _, claim := range r.Claims {
 		legacyscheme.Scheme.Default(claim)
 	}
+	slices, err := r.tainted(ctx)
+	if err != nil {
+		return nil, err
+	}
 	cache := cel.NewCache(10, cel.Features{EnableConsumableCapacity: true})
-	allocator, err := structured.NewAllocator(ctx, features, r.state(), known, r.Slices, cache)
+	allocator, err := structured.NewAllocator(ctx, features, r.state(), known, slices, cache)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +104,35 @@ func (r *deviceRequest) answers(ctx context.Context) (map[string]deviceAnswer, e
 		found[node.Name] = answer
 	}
 	return found, nil
+}
+
+// tainted returns the slices with the taints of rules, as the plugin DynamicResources sees them.
+func (r *deviceRequest) tainted(ctx context.Context) ([]*resourcev1.ResourceSlice, error) {
+	if len(r.Rules) == 0 {
+		return r.Slices, nil
+	}
+	known := newFactory()
+	for _, slice := range r.Slices {
+		if err := known.add(slice); err != nil {
+			return nil, err
+		}
+	}
+	for _, rule := range r.Rules {
+		if err := known.add(rule); err != nil {
+			return nil, err
+		}
+	}
+	tracked, err := tracker.StartTracker(ctx, tracker.Options{
+		EnableDeviceTaintRules: true,
+		SliceInformer:          known.Resource().V1().ResourceSlices(),
+		TaintInformer:          known.Resource().V1beta2().DeviceTaintRules(),
+		ClassInformer:          known.Resource().V1().DeviceClasses(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer tracked.Stop()
+	return tracked.ListPatchedResourceSlices()
 }
 
 // state sums up what is taken, as the plugin DynamicResources does; results with admin access take nothing.

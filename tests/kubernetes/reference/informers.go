@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/informers/apps"
 	"k8s.io/client-go/informers/core"
 	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/informers/resource"
 	"k8s.io/client-go/informers/storage"
 	"k8s.io/client-go/tools/cache"
 )
@@ -47,6 +48,8 @@ func (f *factory) Core() core.Interface { return core.New(f, "", nil) }
 
 func (f *factory) Storage() storage.Interface { return storage.New(f, "", nil) }
 
+func (f *factory) Resource() resource.Interface { return resource.New(f, "", nil) }
+
 func (f *factory) Apps() apps.Interface { return apps.New(f, "", nil) }
 
 // informer is one kind of object. Methods that are not here are never called.
@@ -77,6 +80,8 @@ func (i *informer) AddIndexers(indexers cache.Indexers) error {
 	return i.indexer.AddIndexers(indexers)
 }
 
+func (i *informer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+
 func (i *informer) GetIndexer() cache.Indexer { return i.indexer }
 
 func (i *informer) GetStore() cache.Store { return i.indexer }
@@ -88,3 +93,16 @@ type registration struct {
 }
 
 func (registration) HasSynced() bool { return true }
+
+func (registration) HasSyncedChecker() cache.DoneChecker { return done{} }
+
+// done is a check that is complete.
+type done struct{}
+
+func (done) Name() string { return "objects that never change" }
+
+func (done) Done() <-chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}

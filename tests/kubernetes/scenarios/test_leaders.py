@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.kubernetes.cluster import Cluster, Obj
 from tests.kubernetes.cluster.objects import deployment, node, pod
 from tests.kubernetes.deployment import NAMESPACE, apply, manifests
+from tests.kubernetes.forks import shared_forks
 from tests.kubernetes.scheduler_process import SchedulerProcess
 from tests.kubernetes.scheduling import ACCOUNT, Scheduled, free_port, scheduling
 
@@ -33,7 +34,7 @@ def standby(cluster: Cluster, folder: Path, *more: str) -> Iterator[Scheduled]:
         address,
         *more,
     ]
-    with SchedulerProcess(cluster, *given, leader_election=True) as process:
+    with SchedulerProcess(cluster, *given, leader_election=True, start=shared_forks().start) as process:
         process.wait_for(WAITS)
         yield Scheduled(cluster.kubectl, process, f"http://{address}")
 

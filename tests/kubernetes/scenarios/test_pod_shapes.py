@@ -103,8 +103,8 @@ def test_a_pod_without_requests_needs_only_its_place(scheduled: Scheduled) -> No
     scheduled.running(2)
 
 
-def test_dynamic_resources_are_refused_with_a_reason(scheduled: Scheduled) -> None:
+def test_a_pod_waits_for_its_resource_claims(scheduled: Scheduled) -> None:
     scheduled.make_nodes(node("only"))
     claims = [{"name": "gpu", "resourceClaimName": "none"}]
     scheduled.create(pod("p", resourceClaims=claims))
-    scheduled.pending("p", "dynamic resource allocation")
+    scheduled.pending("p", "the resource claim default/none does not exist")

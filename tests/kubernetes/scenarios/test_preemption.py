@@ -23,6 +23,7 @@ from tests.kubernetes.scheduling import Scheduled
 
 ALLOW = "yunikorn.apache.org/allow-preemption"
 FIRST = "first-pod"
+POD_GROUPS = "scheduling.k8s.io/v1alpha2"
 STOPS_AFTER = "tests.yunikorn/stops-after"
 QUEUES = """
 partitions:
@@ -206,6 +207,42 @@ def test_the_successor_waits_for_the_grace_of_its_victim(queues: Scheduled) -> N
         if told == "first is bound":
             break
     assert story == ["low-0 ends within 25 s", "low-0 is gone", "first is bound"]
+
+
+@pytest.mark.parametrize(("mode", "least", "ends"), [("Pod", 2, 1), ("Pod", 3, 3), ("PodGroup", 2, 3)])
+def test_members_of_a_pod_group_end_by_its_disruption_mode_and_say_so(
+    queues: Scheduled, mode: str, least: int, ends: int
+) -> None:
+    queues.make_nodes(node("only", cpu="3"))
+    spec = {"schedulingPolicy": {"gang": {"minCount": least}}, "disruptionMode": mode}
+    meta = {"name": "ring", "namespace": "default"}
+    queues.create({"apiVersion": POD_GROUPS, "kind": "PodGroup", "metadata": meta, "spec": spec})
+    ring: dict[str, Any] = {"schedulingGroup": {"podGroupName": "ring"}, "queue": "root.batch"}
+    pods = [pod(f"ring-{number}", **ring) for number in range(3)]
+    for one in pods:
+        # A finalizer keeps the pods, so that their last conditions can be read.
+        one["metadata"]["finalizers"] = ["tests.yunikorn/kept"]
+    queues.create(*pods)
+    queues.running(3)
+    queues.create(owner("first"))
+
+    def preempted(found: list[Obj]) -> list[Obj]:
+        wanted = ("DisruptionTarget", "True", "PreemptionByScheduler")
+        conditions = [(one, each) for one in found for each in one.get("status", {}).get("conditions") or ()]
+        return [
+            one for one, each in conditions if (each["type"], each["status"], each.get("reason")) == wanted
+        ]
+
+    victims = queues.kubectl.wait("Pod", lambda found: (them := preempted(found))[ends - 1 :] and them)
+    assert len(victims) == ends
+    if ends == 3:
+        queues.kubectl.wait("PodGroup", preempted)
+    for one in pods:
+        queues.kubectl.patch("Pod", one["metadata"]["name"], {"metadata": {"finalizers": None}})
+    assert queues.node_of("first") == "only"
+    assert len(left(queues) - {"first"}) == 3 - ends
+    # A group that does without the pod is no target.
+    assert bool(preempted(queues.kubectl.list("PodGroup"))) == (ends == 3)
 
 
 def tell(change: str, one: Obj) -> str:

@@ -11,7 +11,7 @@ from tests.kubernetes.scheduling import CONFIGS, QUEUES, scheduling
 
 
 def test_a_signal_ends_the_scheduler_and_its_successor_continues(cluster: Cluster, tmp_path: Path) -> None:
-    with scheduling(cluster, tmp_path, leader_election=True) as first:
+    with scheduling(cluster, tmp_path, leader_election=True, is_forked=False) as first:
         first.make_nodes(node("only", cpu="2"))
         first.create(deployment("web", replicas=3))
         before = first.running(2)

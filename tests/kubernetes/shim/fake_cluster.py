@@ -11,8 +11,8 @@ import asyncio
 import datetime
 import functools
 import itertools
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -39,6 +39,7 @@ from yunikorn_kubernetes.objects import (
     PodSpec,
     ResourceRequirements,
 )
+from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import References, TranslationSettings, Translator
 from yunikorn_kubernetes.volumes.claims import VolumeTags
@@ -165,6 +166,8 @@ class FakeCluster:
         """Number of pods that are being created, and the largest such number."""
         self.failing: dict[str, list[Exception]] = {}
         """Errors of the next calls by verb: assume, bind volumes, bind, delete, create, patch."""
+        self.refused = False
+        """True while the server refuses changes of the status of pods."""
         self.is_watching = True
         """False to keep changes from the shim, as an API server that cannot be reached does."""
         self._unseen: list[tuple[str, Any]] = []
@@ -174,7 +177,8 @@ class FakeCluster:
 
     def start_process(self) -> None:
         """Replace core and shim by new ones, as a restart of the process does."""
-        self.core = DirectCore(self.clock)
+        self.core = self.make_core()
+        claim_binder = self.make_claim_binder()
         numbers = itertools.count()
         volumes = NoVolumes(self._fail)
         self.shim = Shim(
@@ -187,13 +191,23 @@ class FakeCluster:
                 cast(ClusterVolumes, volumes),
                 lambda below: next(numbers) * 7 // 3 % below,
                 self.settings,
+                None if claim_binder is None else claim_binder.claims,
             ),
             self.clock,
             lambda: Registration(RM, config=self.config),
             sleep=lambda _: asyncio.sleep(0),
             readings=self.make_readings(),
+            claim_binder=claim_binder,
         )
         self._running: asyncio.Future[Any] | None = None
+
+    def make_core(self) -> DirectCore:
+        """Return the core of a process."""
+        return DirectCore(self.clock)
+
+    def make_claim_binder(self) -> ClaimBinder | None:
+        """Return what writes claims to devices."""
+        return None
 
     def make_readings(self) -> WorkloadReadings:
         """Return the readings of the owners of pods."""
@@ -238,6 +252,9 @@ class FakeCluster:
     def pods(self) -> Iterable[Pod]:
         """Return all pods, for a recovery."""
         return [*self.pod_objects.values()]
+
+    def flush(self) -> None:
+        """Report what changes mean for other objects: nothing without claims."""
 
     # -- objects --------------------------------------------------------------------------------------
 
@@ -422,7 +439,8 @@ class FakeCluster:
         """Change the status of a pod."""
         await asyncio.sleep(0)
         self._fail("patch")
-        self._merge(pod, status)
+        if not self.refused:
+            self._merge(pod, status)
 
     def _merge(self, pod: PodRef, status: Any) -> None:
         current = self.pod_objects.get(pod.uid)
@@ -459,6 +477,23 @@ class FakeCluster:
         found = self.core.scheduler.partition(RM)
         assert found is not None
         return found.partition
+
+
+Cluster = TypeVar("Cluster", bound=FakeCluster)
+
+
+def run_in(cluster: Callable[[], Cluster], test: Callable[[Cluster], Awaitable[None]]) -> None:
+    """Run a test in a new cluster, in an event loop."""
+
+    async def main() -> None:
+        made = cluster()
+        await made.start()
+        try:
+            await test(made)
+        finally:
+            await made.kill()
+
+    asyncio.run(main())
 
 
 class Notices:

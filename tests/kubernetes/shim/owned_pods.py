@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from tests.kubernetes.shim.fake_cluster import APP, CONFIG, FakeCluster
+from tests.kubernetes.shim.fake_cluster import APP, CONFIG, FakeCluster, run_in
+from yunikorn.framework.registry import Registry
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import OwnerReference, Pod, SchedulingGroup
+from yunikorn_kubernetes.workloads.chosen_readers import choose_readers
 from yunikorn_kubernetes.workloads.pod_groups import PodGroup, PodGroupStatus
-from yunikorn_kubernetes.workloads.reader_registry import DEFAULT_READERS
-from yunikorn_kubernetes.workloads.workload_reader import WorkloadReaders
 from yunikorn_kubernetes.workloads.workload_readings import WorkloadReadings
 
+DEFAULTS = Registry.load(third_party=False)
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 class OwnedCluster(FakeCluster):
     """A cluster whose pods have owners; pauses of the shim end when `pass_time` is called."""
 
-    def __init__(self, config: str = CONFIG, kinds: tuple[str, ...] = ("all",)) -> None:
+    def __init__(
+        self, config: str = CONFIG, kinds: tuple[str, ...] = ("all",), registry: Registry | None = None
+    ) -> None:
         self.owners: dict[tuple[str, str], dict[str, Any]] = {}
         """Objects by kind and name."""
         self.reads: list[str] = []
@@ -35,6 +38,11 @@ class OwnedCluster(FakeCluster):
         self.statuses: list[Any] = []
         """Conditions of every write to a PodGroup."""
         self.kinds = kinds
+        self.registry = registry or DEFAULTS
+        self.reports: list[tuple[str, str, str]] = []
+        """Failures of readers: plugin, operation and cause."""
+        self.time = 0
+        """Clock (ns) by which the calls of readers are measured."""
         self.bypassed: set[str] = set()
         """Queues in which nothing is recognised."""
         self._numbers = itertools.count(1)
@@ -44,14 +52,16 @@ class OwnedCluster(FakeCluster):
     def make_readings(self) -> WorkloadReadings:
         """Return new readings, as a new process has."""
         return WorkloadReadings(
-            WorkloadReaders([reader() for reader in DEFAULT_READERS]),
+            choose_readers(self.registry, self.kinds, self._note_failure, lambda: self.time),
             self._read,
-            self.kinds,
             namespaces=self.references.namespaces,
             groups=self.groups,
             bypasses=self.bypassed.__contains__,
             sleep=self._pause,
         )
+
+    def _note_failure(self, plugin: str, operation: str, cause: BaseException | str) -> None:
+        self.reports.append((plugin, operation, str(cause)))
 
     async def start(self) -> None:
         """Read the owners, then start the shim."""
@@ -155,3 +165,18 @@ class OwnedCluster(FakeCluster):
     def job_pod(self, job: OwnerReference, index: int, suffix: str = "", **arguments: Any) -> Pod:
         """Create a pod of an Indexed Job."""
         return self.owned_pod(f"{job.name}-{index}{suffix}", job, {INDEX: str(index)}, **arguments)
+
+
+Test = Callable[[OwnedCluster], Awaitable[None]]
+
+
+def run(test: Test, registry: Registry | None = None) -> None:
+    """Run a test in a cluster without nodes."""
+    run_in(lambda: OwnedCluster(registry=registry), test)
+
+
+async def room(cluster: OwnedCluster, pods: int) -> set[str]:
+    """Add a node for this number of pods; return the names of all pods that are bound then."""
+    cluster.add_node(f"node-{len(cluster.node_objects)}", cpu=str(pods))
+    await cluster.settle()
+    return {*cluster.placed()}

@@ -12,8 +12,8 @@ from tests.kubernetes.api_server.memory_server import MemoryServer, answer, fail
 from tests.kubernetes.api_server.virtual_time import run_virtual
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.shim.api_server_check import FirstContact
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable, Coroutine
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeCluster
+from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeCluster, run_in
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import OwnerReference, Pod
 from yunikorn_kubernetes.shim.gangs import AT_ONCE
@@ -39,17 +38,8 @@ def run(
     config: str = CONFIG,
     settings: TranslationSettings = DEFAULTS,
 ) -> None:
-    """Run a test in an event loop."""
-
-    async def main() -> None:
-        cluster = FakeCluster(config, settings)
-        await cluster.start()
-        try:
-            await test(cluster)
-        finally:
-            await cluster.kill()
-
-    asyncio.run(main())
+    """Run a test in a new cluster."""
+    run_in(lambda: FakeCluster(config, settings), test)
 
 
 def add_member(

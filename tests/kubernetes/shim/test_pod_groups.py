@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.kubernetes.shim.fake_cluster import CONFIG
+from tests.kubernetes.shim.fake_cluster import CONFIG, run_in
 from tests.kubernetes.shim.owned_pods import OwnedCluster
 from yunikorn.interface.messages import Allocation, AllocationRelease, TerminationType, UpdateResponse
 from yunikorn_kubernetes.objects import Pod
@@ -24,17 +23,8 @@ RACKS = CONFIG.replace(
 
 
 def run(test: Test, config: str = CONFIG) -> None:
-    """Run a test in an event loop."""
-
-    async def main() -> None:
-        cluster = OwnedCluster(config)
-        await cluster.start()
-        try:
-            await test(cluster)
-        finally:
-            await cluster.kill()
-
-    asyncio.run(main())
+    """Run a test in a new cluster."""
+    run_in(lambda: OwnedCluster(config), test)
 
 
 async def pods(cluster: OwnedCluster, count: int, group: str = "g", **arguments: Any) -> list[Pod]:
@@ -255,6 +245,34 @@ def test_a_pod_group_is_known_after_a_restart(is_bound: bool) -> None:
     run(test)
 
 
+def test_the_core_knows_after_a_restart_how_many_members_a_gang_needs() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.pod_group("g", 2, disruptionMode="Pod")
+        cluster.add_node("n1", cpu="4")
+        await pods(cluster, 3)
+        await cluster.restart()
+        [app] = cluster.partition().applications.values()
+        assert app.core is not None
+        assert sum(map(app.core.has, app.allocations.values())) == 2
+        cluster.grouped_pod("more", "g")
+        await cluster.settle()
+        assert len(cluster.placed()) == 4
+
+    run(test)
+
+
+async def preempt(cluster: OwnedCluster, pod: Pod) -> None:
+    """Let the core preempt a pod."""
+    task = cluster.shim.cluster.tasks[pod.metadata.uid]
+    app = cluster.partition().applications[task.app_id]
+    victim = next(one for one in app.allocations.values() if one.key == task.uid)
+    preempted = TerminationType.PREEMPTED_BY_SCHEDULER
+    release = AllocationRelease(app.id, victim.uuid, "", preempted, allocation_key=task.uid)
+    cluster.shim.apply(UpdateResponse(released_allocations=[release]))
+    await cluster.settle()
+    await rest(cluster)
+
+
 def test_conditions_are_written_once() -> None:
     async def test(cluster: OwnedCluster) -> None:
         cluster.add_node("n1", cpu="9")
@@ -281,15 +299,26 @@ def test_a_preempted_member_is_a_disruption_if_the_group_needs_it(
         cluster.pod_group("g", 2, disruptionMode=mode)
         made = await pods(cluster, 2 + more)
         await rest(cluster)
-        task = cluster.shim.cluster.tasks[made[0].metadata.uid]
-        app = cluster.partition().applications[task.app_id]
-        victim = next(one for one in app.allocations.values() if one.key == task.uid)
-        preempted = TerminationType.PREEMPTED_BY_SCHEDULER
-        release = AllocationRelease(app.id, victim.uuid, "", preempted, allocation_key=task.uid)
-        cluster.shim.apply(UpdateResponse(released_allocations=[release]))
-        await cluster.settle()
-        await rest(cluster)
+        await preempt(cluster, made[0])
         assert cluster.condition("g", "DisruptionTarget")[0] == expected
+
+    run(test)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_preempted_pod_says_so_and_is_deleted_even_if_that_is_refused(is_refused: bool) -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        cluster.add_node("n1", cpu="9")
+        cluster.pod_group("g", 2)
+        made = await pods(cluster, 2)
+        await rest(cluster)
+        cluster.refused = is_refused
+        await preempt(cluster, made[0])
+        left = cluster.pod_objects[made[0].metadata.uid]
+        assert left.metadata.deletion_timestamp is not None
+        found = [(one.type, one.status, one.reason) for one in left.status.conditions]
+        expected = ("DisruptionTarget", "True", "PreemptionByScheduler")
+        assert (expected in found) is not is_refused
 
     run(test)
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.kubernetes.api_server.virtual_time import run_virtual
-from tests.kubernetes.shim.fake_cluster import APP, RM, FakeCluster
+from tests.kubernetes.shim.fake_cluster import APP, RM, FakeCluster, run_in
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import (
     Container,
@@ -34,17 +34,8 @@ partitions:
 
 
 def run(test: Callable[[FakeCluster], Coroutine[Any, Any, None]]) -> None:
-    """Run a test in an event loop."""
-
-    async def main() -> None:
-        cluster = FakeCluster()
-        await cluster.start()
-        try:
-            await test(cluster)
-        finally:
-            await cluster.kill()
-
-    asyncio.run(main())
+    """Run a test in a new cluster."""
+    run_in(FakeCluster, test)
 
 
 def test_a_pod_is_bound() -> None:

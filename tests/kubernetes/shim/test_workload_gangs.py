@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.kubernetes.shim.fake_cluster import run_in
 from tests.kubernetes.shim.owned_pods import INDEX, OwnedCluster
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import Namespace, ObjectMeta, Pod
@@ -16,17 +17,8 @@ Test = Callable[[OwnedCluster], Coroutine[Any, Any, None]]
 
 
 def run(test: Test, **arguments: Any) -> None:
-    """Run a test in an event loop."""
-
-    async def main() -> None:
-        cluster = OwnedCluster(**arguments)
-        await cluster.start()
-        try:
-            await test(cluster)
-        finally:
-            await cluster.kill()
-
-    asyncio.run(main())
+    """Run a test in a new cluster."""
+    run_in(lambda: OwnedCluster(**arguments), test)
 
 
 def bound(cluster: OwnedCluster) -> set[str]:
@@ -93,6 +85,22 @@ def test_pods_that_come_late_are_waited_for() -> None:
         cluster.job_pod(job, 2)
         await cluster.settle()
         assert len(bound(cluster)) == 3
+
+    run(test)
+
+
+def test_members_of_one_role_may_have_different_sizes() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        job = cluster.job("train", 3)
+        for index, cpu in enumerate(("1", "1", "2")):
+            cluster.job_pod(job, index, cpu=cpu)
+        for number in range(2):
+            await cluster.settle()
+            assert not cluster.placed()
+            cluster.add_node(f"n{number}", cpu="2")
+        await cluster.settle()
+        places = cluster.placed()
+        assert places["train-0"] == places["train-1"] != places["train-2"]
 
     run(test)
 

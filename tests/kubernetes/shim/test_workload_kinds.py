@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.kubernetes.shim.owned_pods import INDEX, OwnedCluster
+from tests.kubernetes.shim.owned_pods import INDEX, OwnedCluster, room, run
 from yunikorn_kubernetes.objects import OwnerReference, Pod
-from yunikorn_kubernetes.workloads.reader_registry import made_reader
-from yunikorn_kubernetes.workloads.workload_reader import (
-    WorkloadGang,
-    WorkloadReader,
-    WorkloadReaders,
-    WorkloadRole,
-)
-
-Test = Callable[[OwnedCluster], Coroutine[Any, Any, None]]
-
-
-def run(test: Test) -> None:
-    """Run a test in an event loop, in a cluster without nodes."""
-
-    async def main() -> None:
-        cluster = OwnedCluster()
-        await cluster.start()
-        try:
-            await test(cluster)
-        finally:
-            await cluster.kill()
-
-    asyncio.run(main())
-
-
-async def room(cluster: OwnedCluster, pods: int) -> set[str]:
-    """Add a node for this number of pods; return the names of all pods that are bound then."""
-    cluster.add_node(f"node-{len(cluster.node_objects)}", cpu=str(pods))
-    await cluster.settle()
-    return {*cluster.placed()}
-
 
 # -- JobSets and TrainJobs ----------------------------------------------------------------------------
 
@@ -61,6 +29,12 @@ class JobSetScript:
         self.reference = cluster.own(
             "JobSet", "training", {"replicatedJobs": jobs}, api="jobset.x-k8s.io/v1alpha2", owner=above
         )
+
+    def annotate(self, annotations: dict[str, str], *, on_template: bool = False) -> None:
+        """Annotate the JobSet, or the template of its first replicated Job."""
+        made = self.cluster.owners["JobSet", "training"]
+        place = made["spec"]["replicatedJobs"][0]["template"] if on_template else made
+        place.setdefault("metadata", {})["annotations"] = annotations
 
     def make(self, part: str, number: int, pods: int, attempt: int = 0, first: int = 0) -> list[Pod]:
         """Make a Job with pods."""
@@ -87,6 +61,11 @@ def test_a_replicated_job_is_a_gang_of_all_its_jobs(owner: str) -> None:
         await cluster.settle()
         assert not await room(cluster, 3)
         assert len(await room(cluster, 1)) == 4
+        [app] = cluster.partition().applications.values()
+        made_by = f" of {owner} training" if owner else ""
+        assert app.tags["yunikorn.apache.org/workload"].startswith(
+            f"gang of 4 pods of JobSet default/training{made_by} (replicated Job workers"
+        )
 
     run(test)
 
@@ -116,6 +95,46 @@ def test_a_jobset_that_restarts_is_a_gang_again() -> None:
         script.make("workers", 0, 2, attempt=1, first=1)
         await cluster.settle()
         assert not any(name.startswith("training-workers-0-1") for name in cluster.placed())
+
+    run(test)
+
+
+EXCLUSIVE = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+IN_ADVANCE = {**EXCLUSIVE, "alpha.jobset.sigs.k8s.io/node-selector": ""}
+
+
+@pytest.mark.parametrize("on_template", [False, True])
+def test_first_pods_of_jobs_with_a_domain_each_start_before_the_others_exist(on_template: bool) -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        script = JobSetScript(cluster, ("workers", 2, 3))
+        script.annotate(EXCLUSIVE, on_template=on_template)
+        script.make("workers", 0, 1)
+        await cluster.settle()
+        assert not await room(cluster, 1)
+        script.make("workers", 1, 1)
+        await cluster.settle()
+        assert await room(cluster, 1) == {"training-workers-0-0-0", "training-workers-1-0-0"}
+        [app] = cluster.partition().applications.values()
+        assert app.tags["yunikorn.apache.org/workload"].endswith(
+            "2 Jobs of 3 pods, whose first pods start before the others exist)"
+        )
+        script.make("workers", 0, 3, first=1)
+        await cluster.settle()
+        assert len(await room(cluster, 1)) == 3
+
+    run(test)
+
+
+def test_jobs_whose_nodes_are_labelled_in_advance_start_with_all_pods() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        script = JobSetScript(cluster, ("workers", 1, 3))
+        script.annotate(IN_ADVANCE)
+        script.make("workers", 0, 2)
+        await cluster.settle()
+        assert not await room(cluster, 3)
+        script.make("workers", 0, 3, first=2)
+        await cluster.settle()
+        assert len(await room(cluster, 1)) == 3
 
     run(test)
 
@@ -177,6 +196,22 @@ def test_a_group_of_leader_and_workers_is_a_gang() -> None:
     run(test)
 
 
+def test_a_leader_of_a_group_with_a_domain_alone_starts_before_its_workers_exist() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        script = LeaderWorkerSetScript(cluster, 3, "LeaderCreated")
+        annotation = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"}
+        cluster.owners["LeaderWorkerSet", "llm"]["metadata"]["annotations"] = annotation
+        leader = script.leader(0)
+        await cluster.settle()
+        assert await room(cluster, 1) == {"llm-0-0"}
+        script.workers(leader, 0, 3)
+        await cluster.settle()
+        assert await room(cluster, 1) == {"llm-0-0"}
+        assert len(await room(cluster, 1)) == 3
+
+    run(test)
+
+
 def test_a_leader_that_must_be_ready_starts_before_its_workers_exist() -> None:
     async def test(cluster: OwnedCluster) -> None:
         script = LeaderWorkerSetScript(cluster, 3, "LeaderReady")
@@ -227,8 +262,41 @@ def test_a_ray_cluster_starts_with_its_least_workers(
         found = await room(cluster, 1)
         assert len(found) == needed
         assert "head" in found
-        # The others follow one by one.
+        # The others follow.
         assert len(await room(cluster, 99)) == workers + 1
+
+    run(test)
+
+
+def test_a_ray_cluster_grows_by_workers_with_all_their_hosts() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        group = {"groupName": "tpu", "replicas": 3, "minReplicas": 1, "numOfHosts": 2}
+        owner = cluster.own("RayCluster", "ray", {"workerGroupSpecs": [group]}, api="ray.io/v1")
+        ray_pods(cluster, owner, 6, "tpu")
+        await cluster.settle()
+        assert await room(cluster, 4) == {"head", "worker-0", "worker-1"}
+        assert len(await room(cluster, 1)) == 5
+        [app] = cluster.partition().applications.values()
+        assert app.tags["yunikorn.apache.org/gang-step"] == '{"group tpu": 2}'
+        await cluster.settle()
+        assert len(await room(cluster, 1)) == 5
+        assert len(await room(cluster, 1)) == 7
+
+    run(test)
+
+
+def test_a_pod_that_replaces_a_host_of_a_worker_starts_alone() -> None:
+    async def test(cluster: OwnedCluster) -> None:
+        group = {"groupName": "tpu", "replicas": 2, "minReplicas": 1, "numOfHosts": 2}
+        owner = cluster.own("RayCluster", "ray", {"workerGroupSpecs": [group]}, api="ray.io/v1")
+        ray_pods(cluster, owner, 4, "tpu")
+        await cluster.settle()
+        assert len(await room(cluster, 5)) == 5
+        cluster.remove_pod(next(pod for pod in cluster.pods() if pod.metadata.name == "worker-3"))
+        labels = {"ray.io/cluster": "ray", "ray.io/node-type": "worker", "ray.io/group": "tpu"}
+        cluster.owned_pod("again", owner, labels)
+        await cluster.settle()
+        assert "again" in cluster.placed()
 
     run(test)
 
@@ -362,28 +430,3 @@ def test_pods_of_a_workflow_start_one_by_one_and_its_jobs_are_gangs() -> None:
         assert len(await room(cluster, 1)) == 3
 
     run(test)
-
-
-# -- readers of others ------------------------------------------------------------------------------------
-
-
-class Tandem(WorkloadReader):
-    """Reader of a kind of another package: two pods."""
-
-    group, kind, plural = "lab.example.com", "Tandem", "tandems"
-
-    def gang(self, owner: Any, pod: Pod) -> WorkloadGang | str:
-        """Return a gang of two."""
-        return WorkloadGang((WorkloadRole("members", 2),), "a tandem has two")
-
-
-def test_a_reader_of_another_package_is_used() -> None:
-    reader = made_reader(lambda: Tandem, "tandem")
-    assert isinstance(reader, Tandem)
-    readers = WorkloadReaders([reader])
-    assert readers.plurals == {("lab.example.com", "Tandem"): "tandems"}
-
-
-@pytest.mark.parametrize("offered", [Tandem(), object, type("NoKind", (WorkloadReader,), {}), None])
-def test_a_reader_that_cannot_be_used_is_left_out(offered: object) -> None:
-    assert made_reader(lambda: offered, "tandem") is None

@@ -30,8 +30,8 @@ from yunikorn_kubernetes.api_server.api_resources import (
     VOLUME_ATTACHMENTS,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.back_off import seeded
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding

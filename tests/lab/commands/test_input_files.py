@@ -221,9 +221,9 @@ def test_only_a_lost_result_changes_the_status(streams: str, arguments: list[str
 
 def test_a_file_does_not_get_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     script = (
-        "import os, sys; from yunikorn.cli import main as shell; import click\n"
+        "import os, sys; from yunikorn_commands import command_group as shell; import click\n"
         "import types; from pathlib import Path\n"
-        "from yunikorn.framework.default_commands import DEFAULT_COMMANDS, DefaultCommand\n"
+        "from yunikorn_commands.default_commands import DEFAULT_COMMANDS, DefaultCommand\n"
         "module = sys.modules['yunikorn_lab.commands.fake'] = types.ModuleType('fake')\n"
         "def command():\n"
         "    with open(sys.argv[2], 'w') as file: os.write(1, b'x'); file.write(str(file.fileno()))\n"

@@ -54,7 +54,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_new_package_is_complete(kind: str, packages: Path) -> None:
     folder = packages / f"yunikorn-my-{kind}"
     module = f"yunikorn_my_{kind.replace('-', '_')}"
-    more = {"command": [f"{module}/call.py"], "door": ["queues.yaml"]}
+    more = {"command": [f"{module}/call.py"], "door": ["queues.yaml"], "workload-reader": []}
     assert names_of(folder) == sorted(
         [
             *("README.md", "pyproject.toml", f"tests/test_{module}.py"),

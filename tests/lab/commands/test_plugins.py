@@ -115,6 +115,17 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["door", "grpc"],
         ["door", "rest"],
         ["door", "record"],
+        ["door", "history"],
+        ["workload-reader", "Job"],
+        ["workload-reader", "JobSet"],
+        ["workload-reader", "LeaderWorkerSet"],
+        ["workload-reader", "RayCluster"],
+        ["workload-reader", "PyTorchJob"],
+        ["workload-reader", "TFJob"],
+        ["workload-reader", "XGBoostJob"],
+        ["workload-reader", "PaddleJob"],
+        ["workload-reader", "JAXJob"],
+        ["workload-reader", "MPIJob"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)

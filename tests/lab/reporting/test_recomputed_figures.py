@@ -39,7 +39,7 @@ RECOMPUTED = {
     "slo",
     "calibration",
 }
-BY_HAND = {"fragmentation": "test_figures.py"}
+BY_HAND = {"fragmentation": "test_figures.py", "topology": "test_topology_rooms.py"}
 PLAIN = {
     "applications",
     "application_wait",

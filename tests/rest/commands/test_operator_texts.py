@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rest.commands.operator_kit import Run, answered, through
+from tests.rest.kit import Rest
+from tests.topology.racks import racks
 from yunikorn.clock import SECOND
 from yunikorn_commands.text_columns import TextColumn, laid_out, shortened
 from yunikorn_rest.commands.answer_fields import age, amount_text, time_text
@@ -64,3 +67,16 @@ def test_texts_are_shortened_in_their_middle() -> None:
     assert laid_out([TextColumn("name")], [["\N{CJK UNIFIED IDEOGRAPH-4E00}" * 20]], 12)[0][1].endswith(
         "\u4e00"
     )
+
+
+def test_nodes_of_a_topology_have_their_domain(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    rm = racks(blocks=1, per_block=1, nodes=1)
+    rm.node("n1", gpu=1)
+    answered(monkeypatch, through(Rest(rm)))
+    _, out, _ = run("get", "nodes")
+    rows = [line.split()[:3] for line in out.splitlines()]
+    assert rows == [
+        ["NODE", "STATE", "DOMAIN"],
+        ["b1-r1-n1", "Schedulable", "b1/r1"],
+        ["n1", "Schedulable", "-"],
+    ]

@@ -14,6 +14,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, QueueFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.families import FAMILIES, Family, metric_name
+from yunikorn_rest.metrics.service_figures import RecordingFigures
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.method_meters import MethodUse
@@ -158,6 +159,7 @@ def test_every_family_is_described_and_every_description_is_used(rm: RM) -> None
         plugin_time={("plugin", "key"): 0.5},
         plugins=[MethodUse("plugin", "kind", "method", 1, 0.5, 0)],
         sinks=[SinkLoad("sink", 1, 2, 3)],
+        recording=RecordingFigures(7, 2, 1_700_000_000.5, is_away=True),
     )
     found = parsed(MetricsText().of(figures(rm), service))
     described = {one.named("vcore" if "{resource}" in one.name else "root.a"): one for one in FAMILIES}
@@ -252,6 +254,21 @@ def test_queues_of_several_partitions_are_added_up(rm: RM) -> None:
     assert amounts["root.a", "vcore", "allocated"] == 2
     assert values(found["yunikorn_root_a_queue_container"])["allocated",] == 2
     assert values(found["yunikorn_sessions"]) == {("running",): 2, ("paused",): 0}
+
+
+def test_idle_nodes_are_counted_by_domain_and_size_of_gangs() -> None:
+    rm = RM(configuration(queue("b-c"), topology=["rack"]))
+    for rack, nodes in (("r1", 3), ("r2", 5)):
+        for number in range(nodes):
+            rm.node(f"{rack}-{number}", attributes={"rack": rack}, vcore=4)
+    rm.node("elsewhere", vcore=4)
+    rm.app("app", "root.b-c")
+    rm.ask("app", tags={"yunikorn.apache.org/requiredNode": "r2-0"}, vcore=1)
+    rm.schedule()
+    found = scraped(rm)
+    slices = values(found["yunikorn_topology_idle_slices"])
+    assert slices == {("rack", "1"): 7, ("rack", "2"): 3, ("rack", "4"): 1}
+    assert values(found["yunikorn_topology_domains"]) == {("rack", "idle"): 1, ("rack", "used"): 1}
 
 
 # -- odd names -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import itertools
 from html.parser import HTMLParser
 
 import httpx
+from attrs import evolve
 
 from tests.core.kit import RM
 from tests.rest.kit import DirectCore
@@ -17,6 +18,9 @@ from yunikorn_rest.app import rest_app
 from yunikorn_rest.endpoints import RestContext
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import EventHub
+from yunikorn_rest.kept_history import KeptHistory
+from yunikorn_rest.operator_credentials import parse_credentials
+from yunikorn_rest.route_access import AccessGate
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_rest.web.all_pages import pages
 
@@ -31,6 +35,7 @@ PAGES = (
     "/application?id=app",
     "/nodes",
     "/node?id=n1",
+    "/racks",
     "/users",
     "/user?name=user",
     "/events",
@@ -42,29 +47,42 @@ PAGES = (
 class Web:
     """The pages of the scheduler of a test's resource manager, whose stopwatch advances with each look."""
 
-    def __init__(self, rm: RM, store: EventStore | None = None) -> None:
+    def __init__(
+        self,
+        rm: RM,
+        store: EventStore | None = None,
+        history: KeptHistory | None = None,
+        credentials: str = "",
+    ) -> None:
         seconds = itertools.count(step=20 * SECOND)
         self.store = store or EventStore("instance")
         self.hub = EventHub(self.store, lambda: 0)
         self.context = RestContext(
-            DirectCore(rm.scheduler), rm.scheduler.registry, lambda: next(seconds), events=self.hub
+            DirectCore(rm.scheduler),
+            rm.scheduler.registry,
+            lambda: next(seconds),
+            events=self.hub,
+            past=history,
         )
-        web = pages(self.context.stopwatch)
+        if credentials:
+            self.context = evolve(self.context, gate=AccessGate(parse_credentials(credentials)))
+        web = pages(self.context.stopwatch, has_history=history is not None)
         self.app = rest_app(self.context, (*ENDPOINTS, *web.endpoints), web.error_page)
 
-    def get(self, path: str, accept: str = BROWSER, method: str = "GET") -> httpx.Response:
-        """Return the answer to a request."""
+    def get(self, path: str, accept: str = BROWSER, method: str = "GET", token: str = "") -> httpx.Response:
+        """Return the answer to a request, of an operator if there is a token."""
+        headers = {"accept": accept, **({"authorization": f"Bearer {token}"} if token else {})}
 
         async def send() -> httpx.Response:
             transport = httpx.ASGITransport(self.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost:9080") as client:
-                return await client.request(method, path, headers={"accept": accept})
+                return await client.request(method, path, headers=headers)
 
         return asyncio.run(send())
 
-    def page(self, path: str, status: int = 200) -> Page:
+    def page(self, path: str, status: int = 200, token: str = "") -> Page:
         """Return a page, whose HTML is checked."""
-        answer = self.get(path)
+        answer = self.get(path, token=token)
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         return Page(answer.text)

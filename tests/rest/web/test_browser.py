@@ -9,12 +9,18 @@ import importlib.util
 import shutil
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.rest.web.kit import Web
+from tests.rest.web.past_cluster import past_web
+from tests.rest.web.test_past_pages import PAST_PAGES
 from tests.service.process import Service
+from tests.topology.racks import gang, racks
 
 WHY = "needs the extra browser: pip install 'yunikorn[browser]'"
 playwright: Any = pytest.importorskip("playwright.sync_api", reason=WHY)
@@ -30,6 +36,7 @@ PATHS = (
     "/applications?state=all",
     "/nodes",
     "/node?id=node-1",
+    "/racks",
     "/users",
     "/user?name=ann",
     "/events",
@@ -44,6 +51,16 @@ CUT = """[...document.querySelectorAll('main *')]
         && one.clientWidth > 1 && !getComputedStyle(one).backgroundImage.includes('gradient'))
     .map(one => one.outerHTML.slice(0, 80))"""
 """Expression for what is cut off at the right without a shadow that says so."""
+OVERLAPPING = """[...document.querySelectorAll('.x-axis, .y-axis, .mark-axis')].flatMap(axis => {
+    const boxes = [...axis.querySelectorAll('text')].map(one => one.getBoundingClientRect());
+    const after = (box, other) => box.left < other.right - 1 && box.right > other.left + 1
+        && box.top < other.bottom - 4 && box.bottom > other.top + 4;
+    return boxes.slice(1).filter((box, index) => after(box, boxes[index])).map(() => axis.textContent)})"""
+"""Expression for the axes of charts whose texts overlap."""
+CHARTED = (
+    *("/", "/?time=year", "/?time=month", "/queue?name=root.a", "/queue?name=root.a&time=week"),
+    *("/queue?name=root.a&time=hours", "/user?name=user", "/node?id=n1"),
+)
 TIME = "document.querySelector('#live > p:last-child time').textContent"
 """Expression for the time on a page."""
 
@@ -129,6 +146,88 @@ def test_pages_have_no_fault(opened: Opened, address: str) -> None:
         assert page.evaluate(HIDDEN_SECTIONS) == [], path
         assert page.evaluate(CUT) == [], path
     assert opened.console == []
+
+
+@contextmanager
+def answered(page: Any, web: Web) -> Iterator[Any]:
+    """Answer the requests of a page to `http://test` in process, but for notices of changes."""
+
+    def answer(route: Any) -> None:
+        # The engine has an event loop in this thread.
+        found = executor.submit(web.get, route.request.url.removeprefix("http://test")).result()
+        route.fulfill(status=found.status_code, headers=dict(found.headers), body=found.content)
+
+    with ThreadPoolExecutor(1) as executor:
+        page.route("**/*", answer)
+        page.route("**/live", lambda route: route.abort())
+        yield page
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+        for scheme, width in (("light", 1280), ("dark", 390))
+    ],
+    indirect=True,
+    ids=["light", "dark-phone"],
+)
+def test_picture_of_racks_has_no_fault(opened: Opened) -> None:
+    rm = racks(blocks=3, per_block=12, nodes=2)
+    gang(rm, "train", 40, {"required": "block"})
+    gang(rm, "small", 5, "rack")
+    rm.schedule()
+    with answered(opened.page, Web(rm)) as page:
+        for path in ("/racks", "/racks?application=train", "/rack?level=rack&name=b1/r1"):
+            page.goto(f"http://test{path}")
+            page.evaluate(axe())
+            violations = [(one["id"], one["nodes"][0]["html"]) for one in page.evaluate(AXE)]
+            assert violations == [], path
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            assert page.evaluate(CUT) == [], path
+        page.goto("http://test/racks")
+        page.get_by_role("link", name="gpu: 0 of 16 free, 0 of 2 nodes idle, train with 16").first.click()
+        page.wait_for_url("**/rack?level=rack&name=*")
+        page.get_by_role("link", name="train", exact=True).click()
+        page.wait_for_url("**/application?id=train")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+        for scheme, width in (("light", 1440), ("dark", 390))
+    ],
+    indirect=True,
+    ids=["light", "dark-phone"],
+)
+def test_pages_of_a_history_have_no_fault(opened: Opened, tmp_path: Path) -> None:
+    with answered(opened.page, past_web(str(tmp_path / "past.db"))) as page:
+        for path in (*CHARTED, *PAST_PAGES):
+            page.goto(f"http://test{path}")
+            page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+            page.evaluate(axe())
+            violations = [(one["id"], one["nodes"][0]["html"]) for one in page.evaluate(AXE)]
+            assert violations == [], path
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            assert page.evaluate(HIDDEN_SECTIONS) == [], path
+            assert page.evaluate(CUT) == [], path
+            assert page.evaluate(OVERLAPPING) == [], path
+
+
+@pytest.mark.parametrize("opened", [{"java_script_enabled": False}], indirect=True)
+def test_charts_and_search_by_keyboard_without_javascript(opened: Opened, tmp_path: Path) -> None:
+    with answered(opened.page, past_web(str(tmp_path / "past.db"))) as page:
+        page.goto("http://test/queue?name=root.a")
+        page.get_by_role("link", name="Week").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/queue?name=root.a&time=week")
+        page.locator(".chart summary").first.press("Enter")
+        page.get_by_role("row", name="Thu 26 Nov 12:00").first.wait_for()
+        page.get_by_role("searchbox", name="Search").fill("train")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="train-7").click()
+        page.wait_for_url("**/run?id=62")
 
 
 def test_page_of_an_application(opened: Opened, address: str) -> None:

@@ -12,7 +12,6 @@ from tests.service.client.shim import Shim, ask, holds
 from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import CONFIG
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     EventRecord,
@@ -26,6 +25,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn_service.client import AsyncClient, CallFailed
+from yunikorn_service.policy_groups import Configurations
 
 RM = RegisterResourceManagerRequest("rm")
 CONFIGURABLE = Configurations({"": CONFIG}, allow_rm_config=True)

@@ -16,7 +16,6 @@ from tests.service.kit import CONFIG
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     Allocation,
     AllocationAsk,
@@ -41,6 +40,7 @@ from yunikorn_service.client import (
 )
 from yunikorn_service.client.client_options import Layout
 from yunikorn_service.grpc_server import Server
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.wire.codec import MalformedMessage

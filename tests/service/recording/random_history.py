@@ -15,7 +15,6 @@ from tests.core.kit import configuration, queue
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import YunikornError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -39,6 +38,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.recording.recording_scheduler import RecordingScheduler
 from yunikorn_service.recording.recording_writer import RecordingWriter
 

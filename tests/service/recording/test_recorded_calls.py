@@ -29,6 +29,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.operator_commands import StopQueue
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.owner_usage import UsageCredit
 from yunikorn_service.recording.recorded_callback import RecordedCallback
 from yunikorn_service.recording.recorded_commands import FORMS, write_command
 from yunikorn_service.recording.recording_reader import parse_recording
@@ -123,6 +124,18 @@ ANSWERS = st.builds(
     why=NAMES,
     failed=st.none() | NAMES,
 )
+CREDITS = st.builds(
+    UsageCredit,
+    rm=NAMES,
+    partition=NAMES,
+    queue=NAMES,
+    user=NAMES,
+    since=st.integers(0, 10**18),
+    until=st.integers(10**18 + 1, 10**19),
+    service=st.dictionaries(NAMES, st.integers(0, 10**30), max_size=2),
+    groups=st.lists(NAMES, max_size=2).map(tuple),
+    tags=st.dictionaries(NAMES, NAMES, max_size=2),
+)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "rm_id": NAMES.filter(bool),
     "callback": CALLBACKS,
@@ -132,6 +145,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "number": st.integers(1, 10**6),
     "answer": ANSWERS,
     "lasting": st.booleans(),
+    "credits": st.lists(CREDITS, max_size=2).map(tuple),
+    "known": st.integers(0, 10**19),
 }
 """Values of fields by name; the other fields are texts."""
 REQUESTS: dict[str, st.SearchStrategy[Any]] = {

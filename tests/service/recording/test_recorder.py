@@ -18,7 +18,6 @@ from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AllocationAsk,
     NodePredicatesArgs,
@@ -28,6 +27,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
+from yunikorn_service.policy_groups import Configurations
 from yunikorn_service.recording.recording_reader import read_recording
 from yunikorn_service.recording.recording_scheduler import RecordingScheduler
 from yunikorn_service.recording.recording_writer import RecordingWriter

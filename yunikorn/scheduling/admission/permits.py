@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
-from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import WrongAnswer, contained, read_attribute, safe_repr, text_or_none
 from yunikorn.errors import PluginError
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_seconds
 from yunikorn.framework.policy_calls import PolicyAnswer, may_block
@@ -107,13 +107,12 @@ class AskedPermitPolicy(AskedPolicy):
         try:
             answer = self._group(allocation)
             text = "" if answer is None else text_or_none(answer)
-            if text is not None:
-                return text
-            cause: BaseException | str = f"{safe_repr(answer)} is neither None nor text"
+            if text is None:
+                raise WrongAnswer(f"{safe_repr(answer)} is neither None nor text")
+            return text
         except contained() as error:
-            cause = error
-        self.failures.report(self.origin, "finding the group of", cause, allocation.label)
-        return ""
+            self.failures.report(self.origin, "finding the group of", error, allocation.label)
+            return ""
 
 
 class Permits:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.framework.defaults import import_default
 from yunikorn.model.application import Application, ExecutionTimeout
-from yunikorn.model.gang import SOFT, style_named
+from yunikorn.model.gang import SOFT, read_disruption_tag, read_step_tag, style_named
+from yunikorn.model.gang_topology import GANG_TOPOLOGY_TAG
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.admission.questions import Questions
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
-from yunikorn.scheduling.topology.request_reader import GANG_TOPOLOGY_TAG, read_topology_tag
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
@@ -223,10 +224,13 @@ class SubmittedApplications:
         if isinstance(found, str):
             return found
         if text := app.tags.get(GANG_TOPOLOGY_TAG, ""):
-            app.topology, problems = read_topology_tag(text, self.policies.topology)
+            reader = import_default("yunikorn_service.topology_request_reader")
+            app.topology, wrong = reader.read_topology_tag(text, self.policies.topology)
             # What runs already is taken over, also if the level has gone meanwhile.
-            if problems and not is_forced(app.tags):
-                return problems
+            if wrong and not is_forced(app.tags):
+                return str(wrong)
+        if problems := read_disruption_tag(app.tags)[1] or read_step_tag(app.tags)[1]:
+            return problems
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.execution_timeout, partition)
         elif submission.execution_timeout:

@@ -118,9 +118,9 @@ class KeptPool:
         self._pairs = pairs
 
     @property
-    def has_originators(self) -> bool:
-        """True if any candidate may be an originator."""
-        return self._kept.has_originators
+    def has_spared(self) -> bool:
+        """True if any candidate may be spared."""
+        return self._kept.has_spared
 
     def any_order(self, queues: Iterable[Queue] | None = None) -> Iterator[Allocation]:
         """Yield the candidates in no particular order; with `queues`, only those below any of these."""
@@ -151,10 +151,10 @@ class KeptPool:
         """All nodes in the order of their ids, which is that of positions."""
         return self._kept.nodes
 
-    def known_nodes(self, *, originators: bool) -> KnownNodes:
-        """Return what is known of nodes, up to date; `originators` is True if these may be victims, too."""
+    def known_nodes(self, *, spared: bool) -> KnownNodes:
+        """Return what is known of nodes, up to date; with `spared` if these may be victims, too."""
         kept, every = self._kept, self._known
-        key = tuple(self._pairs), frozenset(self._eligible), originators
+        key = tuple(self._pairs), frozenset(self._eligible), spared
         # The longest unused is first.
         known = every.pop(key, None)
         if known is None or not known.catch_up():

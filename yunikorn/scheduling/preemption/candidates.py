@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from yunikorn.resources import Tally, grow
-from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
-from yunikorn.scheduling.preemption.victim_policy import is_originator, may_go
+from yunikorn.api import PreemptionCause
+from yunikorn.resources import INT64_MIN, Tally, grow
+from yunikorn.scheduling.preemption.snapshot import entitlements, fence_root, guarantees, quotas, reaches
+from yunikorn.scheduling.preemption.victim_policy import is_spared, may_go
 
 if TYPE_CHECKING:
-    from yunikorn.api import PreemptionCause
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
 
+T = TypeVar("T")
+
+
 def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
     """Return True if the allocation uses any of the requested resource types."""
     resource = allocation.resource
@@ -34,6 +37,37 @@ def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
         if resource.get(name, 0) > 0:
             return True
     return False
+
+
+def preempts_without_guarantee(leaf: Queue) -> bool:
+    """Return True if the properties of `leaf` let its requests preempt without a guarantee."""
+    return leaf.settings.preempts_by_priority or leaf.settings.preempts_within
+
+
+def rights(ask: Ask, snapshot: PreemptionSnapshot) -> list[Entitlement | None]:
+    """Return the entitlements to try in order; None for the right to preempt by priority."""
+    leaf = ask.app.chain[0]
+    # Victims are outside the leaf, and free no room within its own quota and guarantee.
+    own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
+    found: list[Entitlement | None] = []
+    if snapshot.has_room(own, ask.ask_class.pairs):
+        found += entitlements(ask, snapshot)
+    if preempts_without_guarantee(leaf):
+        found.append(None)
+    return found
+
+
+def eligible_leaves(
+    ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement | None
+) -> tuple[EligibleLeaves, PreemptionCause]:
+    """Return the leaves in which `ask` may have victims by an entitlement, or by its priority for None."""
+    leaf = ask.app.chain[0]
+    if entitled is not None:
+        return across_queues(ask, snapshot, entitled), PreemptionCause("guarantee", leaf, ask.priority)
+    settings = leaf.settings
+    outside, inside = settings.preempts_by_priority, settings.preempts_within
+    eligible = by_priority(ask, snapshot, outside=outside, inside=inside)
+    return eligible, PreemptionCause("priority", leaf, ask.priority)
 
 
 def across_queues(ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement) -> dict[Queue, int | None]:
@@ -90,6 +124,12 @@ def candidates_on(
                     yield allocation
 
 
+def is_eligible(one: Allocation, eligible: EligibleLeaves) -> bool:
+    """Return True if an allocation is in an eligible leaf, and not too important."""
+    most = eligible.get(one.app.chain[0], INT64_MIN)
+    return most is None or one.priority <= most
+
+
 def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool) -> dict[Queue, int | None]:
     leaf = ask.app.chain[0]
     found: dict[Queue, int | None] = {}
@@ -123,8 +163,8 @@ class Candidates:
         if policy.has_costs:
             self.costs = policy.costs(self.ordered, cause)
             self.ordered = [one for one in self.ordered if one.uuid in self.costs]
-        self.has_originators = any(map(is_originator, self.ordered[-1:]))
-        """True if any candidate is an originator; these are last."""
+        self.has_spared = any(map(is_spared, self.ordered[-1:]))
+        """True if any candidate is spared, as an originator or as a part of a gang; these are last."""
         self.by_node: dict[str, list[Allocation]] = {}
         """Candidates by node id, in the same order."""
         for candidate in self.ordered:
@@ -243,14 +283,14 @@ class Pool:
         self._bounds: dict[str, Entry] | None = None
         """Entry with a lower bound by node id."""
         self._known: dict[tuple[frozenset[Queue], bool], KnownVictims] = {}
-        """Victims known from earlier searches, by eligible leaves, and with or without originators."""
+        """Victims known from earlier searches, by eligible leaves, and with or without spared ones."""
         self.changed: dict[str, Node] = {}
         """Nodes to evaluate again, by id."""
 
     @property
-    def has_originators(self) -> bool:
-        """True if any candidate is an originator."""
-        return self.every.has_originators
+    def has_spared(self) -> bool:
+        """True if any candidate is spared."""
+        return self.every.has_spared
 
     def choices(self, fits: Callable[[Node], bool]) -> list[Entry]:
         """Return the possible nodes with the lower bound of the cost on each, in no particular order.
@@ -274,9 +314,9 @@ class Pool:
         self.changed.clear()
         return list(bounds.values())
 
-    def known(self, eligible: Collection[Queue], *, originators: bool) -> KnownVictims:
+    def known(self, eligible: Collection[Queue], *, spared: bool) -> KnownVictims:
         """Return the victims known for these eligible leaves; `choices` has to be called before."""
-        key = frozenset(eligible), originators
+        key = frozenset(eligible), spared
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = KnownVictims(self._bounds or {})
@@ -344,10 +384,8 @@ def room_on(node: Node, going: Iterable[Allocation] = ()) -> Tally:
     return room
 
 
-def prune(
-    victims: Sequence[Allocation], is_unneeded: Callable[[Allocation, list[Allocation]], bool]
-) -> list[Allocation]:
-    """Return `victims` without those that are not needed; the last choice is dropped first.
+def prune(victims: Sequence[T], is_unneeded: Callable[[T, list[T]], bool]) -> list[T]:
+    """Return `victims`, or units, without those that are not needed; the last choice is dropped first.
 
     `is_unneeded` receives a victim and the victims that would be left without it.
     """

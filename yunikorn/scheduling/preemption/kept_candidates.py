@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from yunikorn.scheduling.preemption.candidates import room_on
 from yunikorn.scheduling.preemption.victim_policy import (
     has_opted_out,
-    is_originator,
     others_first,
     without_ties,
 )
@@ -146,8 +145,8 @@ class KeptCandidates:
         self._positions: dict[Node, int] = {}
         self.kept: list[KeptNode] = []
         """Candidates by position."""
-        self._with_originators: set[Node] = set()
-        """Nodes with originators among the candidates."""
+        self._with_spared: set[Node] = set()
+        """Nodes with candidates that are spared now, or may be once other members of their gang have left."""
         self._columns: dict[str, AmountColumn] = {}
         self.log: ChangeLog[int] = ChangeLog()
         """Positions of nodes that changed."""
@@ -157,9 +156,9 @@ class KeptCandidates:
         return self.kept[self._positions[node]]
 
     @property
-    def has_originators(self) -> bool:
-        """True if any candidate may be an originator."""
-        return bool(self._with_originators)
+    def has_spared(self) -> bool:
+        """True if any candidate may be spared."""
+        return bool(self._with_spared)
 
     # -- changes ------------------------------------------------------------------------------------
 
@@ -193,7 +192,7 @@ class KeptCandidates:
         self.nodes = sorted(registered, key=lambda node: node.id)
         self._positions = {node: position for position, node in enumerate(self.nodes)}
         self.kept = [former.get(node) or KeptNode() for node in self.nodes]
-        self._with_originators.intersection_update(self.nodes)
+        self._with_spared.intersection_update(self.nodes)
         self._columns.clear()
         return [position for node, position in self._positions.items() if node not in former]
 
@@ -219,10 +218,10 @@ class KeptCandidates:
         if version != kept.version:
             kept.candidates = self._in_order(self._candidates_on(node), order)
             kept.version = version
-            if any(map(is_originator, kept.candidates)):
-                self._with_originators.add(node)
+            if any(one.spec.originator or one.app.core is not None for one in kept.candidates):
+                self._with_spared.add(node)
             else:
-                self._with_originators.discard(node)
+                self._with_spared.discard(node)
         room = kept.room = room_on(node)
         self.log.entries.append(position)
         amounts = [one.resource for one in kept.candidates]

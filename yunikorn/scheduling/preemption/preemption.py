@@ -44,19 +44,17 @@ class Preemption:
         """Preempt where that is due; called when nothing can be placed."""
         self.is_due: Callable[[], bool] = self._preemptor.is_due
         """Return True if another round is due now."""
+        self.next_attempt_at: Callable[[Ask], int | None] = self._preemptor.next_attempt_at
+        """Return the time (ns) of the first attempt for a pending request; None if there is none."""
+        self.refusal: Callable[[Ask], str] = self._preemptor.refusal
+        """Return why a gang has no right to preempt that its queue gives to others; empty if it has."""
+        self.protections: Callable[[Ask], dict[str, int]] = self._preemptor.protections
+        """Return the number of allocations that the policy protects from a request, by reason."""
         self._evictor = self._preemptor.evictor
         enabled = config.quota_preemption_enabled
         self._quotas = QuotaPreemption(partition, self._evictor, policy, enabled=enabled)
         self._shrunk: dict[Node, Timer] = {}
         """Nodes on which a policy whose answers depend on the time is asked again."""
-
-    def next_attempt_at(self, ask: Ask) -> int | None:
-        """Return the time (ns) of the first attempt for a pending request; None if there is none."""
-        return self._preemptor.next_attempt_at(ask)
-
-    def protections(self, ask: Ask) -> dict[str, int]:
-        """Return the number of allocations that the policy protects from `ask`, by reason."""
-        return self._preemptor.protections(ask)
 
     def quotas(self, config: PreemptionConfig) -> dict[Queue, PreviousQuota]:
         """Return the quotas before a configuration change, for `reconfigure` with the same `config`."""

@@ -8,26 +8,28 @@ it, have a higher priority than its victims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from yunikorn.api import PreemptionCause
+from yunikorn.api import Predicate, PreemptionCause
 from yunikorn.clock import SECOND
-from yunikorn.model.ask import BY_ARRIVAL
+from yunikorn.model.ask import BY_ARRIVAL, NodeOwner
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
-from yunikorn.scheduling.obstacles import first_obstacle, obstacles
+from yunikorn.scheduling.obstacles import first_obstacle, obstacles, over_limit
 from yunikorn.scheduling.preemption.candidate_store import CandidateStore, KeptPool
 from yunikorn.scheduling.preemption.candidates import (
     Candidates,
     Pool,
-    across_queues,
-    by_priority,
     candidates_on,
+    eligible_leaves,
+    preempts_without_guarantee,
+    rights,
     room_on,
     shortage,
 )
+from yunikorn.scheduling.preemption.gang_preemption import GangCandidates, GangVictims
 from yunikorn.scheduling.preemption.schedule import (
     NEVER,
     RETRY_INTERVAL,
@@ -40,7 +42,6 @@ from yunikorn.scheduling.preemption.snapshot import (
     PreemptionPrecheck,
     PreemptionSnapshot,
     entitlements,
-    guarantees,
     quotas,
 )
 from yunikorn.scheduling.preemption.victims import PreemptionPlan, Search, victims_on, without
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
@@ -81,6 +83,7 @@ class _Round:
         """Highest priority at which requests of an ask class failed; lower priorities would fail as well."""
         self._candidates: dict[tuple[int, str], list[Candidates]] = {}
         """Candidates in sets of eligible leaves, by priority and kind of cause."""
+        self._units: dict[Hashable, GangCandidates] = {}
         self.success = False
         """True if any attempt found victims."""
         self.eligible_at = NEVER
@@ -142,6 +145,14 @@ class _Round:
             found.append(every)
         return every.pool(ask.ask_class)
 
+    def units(self, ask: Ask, eligible: EligibleLeaves, cause: PreemptionCause) -> GangCandidates:
+        """Return the candidates for a gang in the eligible leaves."""
+        own = ask.app if ask.app.chain[0] in eligible else None
+        key = ask.priority, cause.kind, frozenset(eligible.items()), own
+        if key not in self._units:
+            self._units[key] = GangCandidates(ask, eligible, cause, self._policy)
+        return self._units[key].refreshed()
+
     def takes(self, plan: PreemptionPlan, ask: Ask) -> None:
         """Update all pools after victims and a node were chosen for `ask`."""
         nodes = [victim.node for victim in plan.victims]
@@ -153,6 +164,8 @@ class _Round:
         for found in self._candidates.values():
             for every in found:
                 every.changed(nodes)
+        for units in self._units.values():
+            units.is_stale = True
 
     def attempted(self, ask: Ask, until: int) -> None:
         """Bar a request from further attempts until the given time (ns)."""
@@ -204,7 +217,7 @@ class Preemptor:
             self._schedule.notice(node_id, self._partition.clock.now())
         elif self.config.enabled and ask.spec.may_preempt:
             leaf = ask.app.chain[0]
-            if leaf in self._schedule.entries or _has_cause(leaf):
+            if leaf in self._schedule.entries or leaf.may_preempt():
                 self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
 
     def reconfigure(self, config: PreemptionConfig, policy: VictimPolicy) -> None:
@@ -308,11 +321,33 @@ class Preemptor:
         For explanations; changes nothing.
         """
         leaf, required = ask.app.chain[0], ask.ask_class.required
-        if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.gang_blocked:
+        if (
+            not (self.config.enabled and ask.may_preempt and leaf.may_preempt())
+            or required
+            or ask.gang_blocked
+        ):
             return None
-        if ask.app.held is not None or ask.app.max_apps_blocker is not None or _over_limit(ask):
+        if ask.app.held is not None or ask.app.max_apps_blocker is not None or over_limit(ask):
             return None
         return ask.created + leaf.settings.preemption_delay
+
+    def refusal(self, ask: Ask) -> str:
+        """Return why a gang has no right to preempt that its queue gives to others; empty if it has.
+
+        For explanations; changes nothing.
+        """
+        if ask.gang is None or not ask.app.chain[0].may_preempt():
+            return ""
+        topology, planner = ask.app.topology, self._cycle.atomic.planner
+        if not self.config.enabled:
+            return "preemption is disabled in the partition"
+        if not ask.may_preempt:
+            return "its members request not to preempt"
+        if not rights(ask, PreemptionSnapshot(self.evictor.promised())):
+            return "no guarantee covers all its members"
+        if topology is not None and not planner.fits_empty(ask.gang, topology):
+            return "no domain has room for it, even without other work"
+        return ""
 
     def protections(self, ask: Ask) -> dict[str, int]:
         """Return the number of allocations that the policy protects from preemption for `ask`, by reason.
@@ -321,11 +356,11 @@ class Preemptor:
         """
         snapshot = PreemptionSnapshot(self.evictor.promised())
         entitled: list[Entitlement | None] = [*entitlements(ask, snapshot)]
-        if _preempts_without_guarantee(ask.app.chain[0]):
+        if preempts_without_guarantee(ask.app.chain[0]):
             entitled.append(None)
         found: dict[str, str] = {}
         for each in entitled:
-            eligible, cause = _eligible(ask, snapshot, each)
+            eligible, cause = eligible_leaves(ask, snapshot, each)
             for one in candidates_on(eligible):
                 reason = self.policy.protection(one, cause, quiet=True)
                 if reason is not None:
@@ -358,12 +393,17 @@ class Preemptor:
                 self._partition.accounting.node_reservations.unreserve(other)
             self._cycle.reservations.keep_for_victims(ask, plan.node)
         self.evictor.evict_for(ask, plan.node, victims)
+        if plan.places and ask.gang is not None:
+            self._cycle.atomic.domains.keep(ask.gang, plan.places, plan.label, None, ask.eviction)
         return True
 
     def _plan(self, ask: Ask, attempts: _Round) -> PreemptionPlan | None:
-        if _over_limit(ask):
+        if over_limit(ask):
             return None
         snapshot = PreemptionSnapshot(self.evictor.promised())
+        if ask.gang is not None:
+            with self._cycle.atomic.domains.lifted(ask.gang, self._giving_way(ask)):
+                return self._plan_for_gang(ask, ask.gang, snapshot, attempts)
         has_room = self._has_room(ask)
         if has_room and first_obstacle(ask) is None:
             return None
@@ -378,31 +418,62 @@ class Preemptor:
             if search.spares:
                 left.append(search)
         for search in left:
-            plan = search.plan(fits, has_room, originators=True)
+            plan = search.plan(fits, has_room, spared=True)
             if plan is not None:
                 return plan
-        return None
+        books = self._orders.books
+        if has_room or books is None or not books.commits or not ask.refusals:
+            return None
+        lacks = partial(self._lacks_what_victims_have, ask)
+        plans = (
+            each.plan_for_refused(lacks, spared=spared)
+            for spared in (False, True)
+            for each in self._searches(ask, snapshot, attempts)
+        )
+        return next((plan for plan in plans if plan is not None), None)
+
+    def _lacks_what_victims_have(self, ask: Ask, node: Node) -> bool:
+        """Return True if a node has room, and is refused by a predicate that gives things to allocations."""
+        if not self._may_host(ask, node) or shortage(room_on(node), ask.ask_class.pairs):
+            return False
+        found = self._orders.predicates.evaluate(ask, node)
+        return found is not None and type(found[0]).commit is not Predicate.commit
 
     def _searches(self, ask: Ask, snapshot: PreemptionSnapshot, attempts: _Round) -> Iterator[Search]:
         """Yield the searches for `ask` in the order in which to try them."""
-        leaf = ask.app.chain[0]
-        # Victims are outside the leaf, and free no room within its own quota and guarantee.
-        own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
-        entitled: list[Entitlement | None] = []
-        if snapshot.has_room(own, ask.ask_class.pairs):
-            entitled += entitlements(ask, snapshot)
-        if _preempts_without_guarantee(leaf):
-            entitled.append(None)
-        for one in entitled:
+        for one in rights(ask, snapshot):
             search = self._search(ask, snapshot.renewed(), attempts, one)
             if search is not None:
                 yield search
+
+    def _plan_for_gang(
+        self, ask: Ask, gang: AtomicGang, snapshot: PreemptionSnapshot, attempts: _Round
+    ) -> PreemptionPlan | None:
+        """Return the victims that make room for all members of a gang in one domain, or None."""
+        planner, leaf = self._cycle.atomic.planner, ask.app.chain[0]
+        if gang.app.topology is not None and not planner.fits_empty(gang, gang.app.topology):
+            return None
+        for entitled in rights(ask, snapshot):
+            eligible, cause = eligible_leaves(ask, snapshot, entitled)
+            clearing = planner.clearing(gang) if eligible else None
+            if clearing is None:
+                continue
+            bounds = [*quotas(leaf), *(entitled.bounds if entitled else ())]
+            renewed = snapshot.renewed()
+            renewed.come(ask.app, ask.resource)
+            self._orders.predicates.begin()
+            found = GangVictims(ask, attempts.units(ask, eligible, cause), renewed, bounds).find(clearing)
+            if found is not None:
+                victims, cleared = found
+                label = planner.label(gang, cleared.domain)
+                return PreemptionPlan(tuple(victims), None, cause, cleared.plan, label) if victims else None
+        return None
 
     def _search(
         self, ask: Ask, snapshot: PreemptionSnapshot, attempts: _Round, entitled: Entitlement | None
     ) -> Search | None:
         leaf = ask.app.chain[0]
-        eligible, cause = _eligible(ask, snapshot, entitled)
+        eligible, cause = eligible_leaves(ask, snapshot, entitled)
         if not eligible:
             # Most searches end here where many queues wait and none has more than its guarantee.
             return None
@@ -410,7 +481,7 @@ class Preemptor:
         snapshot.come(ask.app, ask.resource)
         pool: Pool | KeptPool | None = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
         pool = pool or attempts.pool(ask, eligible, cause)
-        return Search(ask, snapshot, bounds, pool, eligible, self._accepts, cause)
+        return Search(ask, snapshot, bounds, pool, eligible, self._accepts, cause, self.policy)
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""
@@ -442,14 +513,28 @@ class Preemptor:
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
         for other in node.reservations:
-            if other is not ask and (
+            if isinstance(other, NodeOwner):
+                core, running = other.app.core, other.app.allocations.values()
+                # Others may use the node only when all that runs of the gang has ended, which ends as one.
+                if other.app is not ask.app and (core is None or not all(map(core.has, running))):
+                    return False
+            elif other is not ask and (
                 other.ask_class.required or other.priority > ask.priority or self.evictor.is_waiting(other)
             ):
                 return False
         return True
 
+    def _giving_way(self, ask: Ask) -> list[Ask]:
+        """Return the single requests that lose their reservations if `ask`, a gang, needs their nodes."""
+        reserved = self._partition.accounting.node_reservations.nodes
+        nodes = [node for node in reserved if self._may_take_over(node, ask)]
+        return [one for node in nodes for one in node.reservations if one.gang is None]
+
     def _accepts(self, ask: Ask, node: Node, victims: Sequence[Allocation]) -> bool:
         """Return True if predicates accept `node` without `victims`, and without what is being released."""
+        for owner in node.owners if node.reservations else ():
+            if owner.app is not ask.app and all(one.app is not owner.app for one in victims):
+                return False
         if self._orders.chain is None and self._orders.books is None:
             return True
         # The node is hypothetical: answers cached for the real node do not apply.
@@ -509,38 +594,3 @@ class Preemptor:
             self.evictor.evict_for(ask, node, victims, kind="daemon set ask")
         elif victims is None:
             self._partition.changes.requests.not_preemptable(ask, node)
-
-
-def _has_cause(leaf: Queue) -> bool:
-    """Return True if requests in `leaf` may preempt, by a guarantee or by the properties of the queue."""
-    # Called for each new request.
-    settings = leaf.settings
-    if settings.preempts_by_priority or settings.preempts_within:
-        return True
-    for queue in leaf.chain:
-        if queue.guaranteed:
-            return True
-    return False
-
-
-def _preempts_without_guarantee(leaf: Queue) -> bool:
-    """Return True if the properties of `leaf` let its requests preempt without a guarantee."""
-    return leaf.settings.preempts_by_priority or leaf.settings.preempts_within
-
-
-def _eligible(
-    ask: Ask, snapshot: PreemptionSnapshot, entitled: Entitlement | None
-) -> tuple[EligibleLeaves, PreemptionCause]:
-    """Return the leaves in which `ask` may have victims by an entitlement, or by its priority for None."""
-    leaf = ask.app.chain[0]
-    if entitled is not None:
-        return across_queues(ask, snapshot, entitled), PreemptionCause("guarantee", leaf, ask.priority)
-    settings = leaf.settings
-    outside, inside = settings.preempts_by_priority, settings.preempts_within
-    eligible = by_priority(ask, snapshot, outside=outside, inside=inside)
-    return eligible, PreemptionCause("priority", leaf, ask.priority)
-
-
-def _over_limit(ask: Ask) -> bool:
-    """Return True if a user or group limit has no room for `ask`; nothing is preempted for it then."""
-    return any(not isinstance(obstacle, Queue) for obstacle in obstacles(ask))

@@ -86,18 +86,21 @@ def _take(
     policy: VictimPolicy,
 ) -> list[Allocation]:
     """Return the victims that fit into `amount`, in order; reduces `amount` accordingly."""
-    taken: list[Allocation] = []
+    taken: dict[Allocation, None] = {}
     wanted = {name: value for name, value in amount.items() if value > 0}
     types = [*wanted]
     cause = PreemptionCause("quota", queue, amount=MappingProxyType(wanted))
     for victim in policy.in_order(filter(policy.eligible(cause), running), cause):
-        resource = victim.resource
+        if victim in taken:
+            continue
+        together = [one for one in policy.unit_of(victim, cause) if one not in taken]
+        resource = total_of(together)
         fits = all(resource.get(name, 0) <= amount.get(name, 0) for name in types)
-        if fits and any(resource.get(name, 0) for name in types) and snapshot.keeps_guarantees(victim):
-            snapshot.go(victim)
-            _reduce(amount, victim)
-            taken.append(victim)
-    return taken
+        if fits and any(resource.get(name, 0) for name in types) and snapshot.let_go(together):
+            for one in together:
+                _reduce(amount, one)
+                taken[one] = None
+    return [*taken]
 
 
 def _reduce(amount: Tally, victim: Allocation) -> None:

@@ -64,6 +64,11 @@ class Evictor:
                 partition.changes.released(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message, mode)
             what = event if hold is not None else f"{event}{_IN_WORDS[mode]}"
             partition.changes.requests.preempted(victim, what)
+        for app in dict.fromkeys(victim.app for victim in victims):
+            gang = app.atomic
+            if gang is not None and gang.done and app.core is not None and app.core.is_ending:
+                # What is requested again would be useless one by one.
+                partition.gangs.formation.restart(gang)
         if ask is not None:
             ask.ensure_extras().eviction = eviction
             self._evictions[ask] = eviction

@@ -247,15 +247,35 @@ class PreemptionSnapshot:
         for queue in app.chain:
             grow(self.used(queue), amount)
 
-    def go(self, victim: Allocation) -> None:
-        """Remove `victim` from the usage of its queues."""
-        for queue in victim.app.chain:
-            shrink(self.used(queue), victim.resource)
+    def go(self, *victims: Allocation) -> None:
+        """Remove victims from the usage of their queues."""
+        for victim in victims:
+            for queue in victim.app.chain:
+                shrink(self.used(queue), victim.resource)
 
-    def stay(self, victim: Allocation) -> None:
+    def stay(self, *victims: Allocation) -> None:
         """Undo `go`."""
-        for queue in victim.app.chain:
-            grow(self.used(queue), victim.resource)
+        for victim in victims:
+            for queue in victim.app.chain:
+                grow(self.used(queue), victim.resource)
+
+    def let_go(
+        self, victims: Iterable[Allocation], asking: Queue | None = None, pairs: Pairs | None = None
+    ) -> bool:
+        """Remove `victims` if all queues keep their guarantees, see `keeps_guarantees`; else none of them.
+
+        With the `pairs` of a request in `asking`, a queue loses nothing unless it `is_over`.
+        """
+        gone: list[Allocation] = []
+        for victim in victims:
+            own = victim.app.chain[0]
+            is_over = pairs is None or asking is None or self.is_over(own, asking, pairs)
+            if not is_over or not self.keeps_guarantees(victim, asking):
+                self.stay(*gone)
+                return False
+            self.go(victim)
+            gone.append(victim)
+        return True
 
     # -- guarantees ---------------------------------------------------------------------------------
 

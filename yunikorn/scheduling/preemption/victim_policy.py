@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import PreemptionPolicy
 from yunikorn.clock import SECOND
-from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import (
+    WrongAnswer,
+    contained,
+    number_or_none,
+    numbers_or_none,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
 from yunikorn.errors import PluginError
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.model.allocation import PreemptionMode
@@ -22,9 +30,9 @@ from yunikorn.model.creation_times import CREATION_TAG
 from yunikorn.text import listed
 
 if TYPE_CHECKING:
-    from yunikorn.api import PreemptionCause
+    from yunikorn.api import PreemptionCause, VictimUnit
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.allocation import Allocation, Unit
 
 FAILED = "the preemption policy failed"
 """Reason of the protection of an allocation for which the plugin raised or returned no valid answer."""
@@ -33,7 +41,6 @@ PROTECTED = "originators are protected"
 TREATMENTS = ("last", "protect")
 MODES = {mode.name.lower(): mode for mode in PreemptionMode}
 """Modes by the names that policies use."""
-is_originator: Callable[[Allocation], bool] = attrgetter("spec.originator")
 _names: Callable[[Allocation], tuple[str, str, str]] = attrgetter("key", "app.id", "uuid")
 
 
@@ -50,6 +57,18 @@ def may_go(allocation: Allocation) -> bool:
     ):
         return False
     return not has_opted_out(allocation)
+
+
+def is_spared(allocation: Allocation) -> bool:
+    """Return True for victims after all others: originators, and members whose gang ends with them."""
+    core = allocation.app.core
+    return allocation.spec.originator or (core is not None and core.has(allocation))
+
+
+def _stays(allocation: Allocation) -> bool:
+    """Return True unless the allocation is about to end."""
+    extras = allocation.extras
+    return extras is None or (extras.releasing is None and extras.eviction is None)
 
 
 def has_opted_out(allocation: Allocation) -> bool:
@@ -91,6 +110,9 @@ class VictimPolicy:
         """Method of the plugin; None for that of the base class, which protects nothing."""
         self._cost = None if kind.cost is PreemptionPolicy.cost else read_attribute(plugin, "cost")
         """Method of the plugin; None if each victim costs 1."""
+        self._cost_of_units = read_attribute(plugin, "cost_of_units")
+        self.ranks_units = kind.cost_of_units is not PreemptionPolicy.cost_of_units
+        """True if the plugin has costs of its own for what ends together."""
         self._possible = possible
         self._mode_of = (
             None if kind.mode_of is PreemptionPolicy.mode_of else read_attribute(plugin, "mode_of")
@@ -154,9 +176,16 @@ class VictimPolicy:
     def modes(
         self, victims: Iterable[Allocation], cause: PreemptionCause
     ) -> dict[Allocation, PreemptionMode] | None:
-        """Return how each of the chosen victims makes room; None if any answer of the plugin is invalid."""
+        """Return how the chosen victims, and those that end with them, make room.
+
+        None if any of the latter may not end, or if any answer of the plugin is invalid.
+        """
+        chosen = list(victims)
+        units = self.units(chosen, cause)
+        if units is None:
+            return None
         found: dict[Allocation, PreemptionMode] = {}
-        for victim in victims:
+        for victim in dict.fromkeys(chain(chosen, *units)):
             mode = PreemptionMode.END if victim.spec.placeholder else self._mode
             if mode is None:
                 mode = self._own_mode(victim, cause)
@@ -206,10 +235,32 @@ class VictimPolicy:
             self._report("protecting", what, victim)
         return FAILED
 
+    def units(self, victims: Iterable[Allocation], cause: PreemptionCause) -> list[Unit] | None:
+        """Return the units that lose victims; None if any of these may not end."""
+        found: list[Unit] = []
+        known: set[Allocation] = set()
+        for victim in victims:
+            if victim not in known:
+                found.append(self.unit_of(victim, cause))
+                known.update(found[-1])
+                if not found[-1]:
+                    return None
+        return found
+
+    def unit_of(self, victim: Allocation, cause: PreemptionCause) -> Unit:
+        """Return a victim and all that ends with it; empty if any of these may not end."""
+        core = victim.app.core
+        others = () if core is None else core.ending_with(victim)
+        unit = (victim, *(one for one in others if one is not victim and _stays(one)))
+        return unit if all(self._may_follow(one, cause) for one in unit[1:]) else ()
+
+    def _may_follow(self, one: Allocation, cause: PreemptionCause) -> bool:
+        return may_go(one) and self.protection(one, cause) is None
+
     # -- order --------------------------------------------------------------------------------------
 
     def in_order(self, candidates: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation]:
-        """Return the candidates by rank, originators behind all others; of equal rank, in reverse.
+        """Return the candidates by rank, those that are spared behind all others; of equal rank, in reverse.
 
         An application's later allocations come later, so those of equal rank are first, unless
         `without_ties` orders them. Candidates for which the plugin fails are left out.
@@ -309,6 +360,18 @@ class VictimPolicy:
             self._report("computing the cost of", what, victim)
         return found
 
+    def cost_of_units(self, units: Sequence[VictimUnit], cause: PreemptionCause) -> tuple[float, ...] | None:
+        """Return the cost of units that end so that a gang has room; None if the plugin fails."""
+        try:
+            answer = self._cost_of_units(units, cause)
+            found = numbers_or_none(answer)
+            if found is None:
+                raise WrongAnswer(f"{safe_repr(answer)} is neither a number nor a tuple of numbers")
+            return found
+        except contained() as error:
+            self._failures.report(self._origin, "computing the cost of units", error)
+            return None
+
     def _report(self, operation: str, cause: BaseException | str, victim: Allocation) -> None:
         self._failures.report(self._origin, operation, cause, victim.label)
 
@@ -341,9 +404,9 @@ def _by_age(ranks: Sequence[Any], victims: list[Allocation]) -> list[Allocation]
 
 
 def others_first(ordered: list[Allocation]) -> list[Allocation]:
-    """Return the allocations in the same order, originators behind all others."""
-    originators = list(filter(is_originator, ordered))
-    return [*filterfalse(is_originator, ordered), *originators] if originators else ordered
+    """Return the allocations in the same order, those that are spared behind all others."""
+    spared = list(filter(is_spared, ordered))
+    return [*filterfalse(is_spared, ordered), *spared] if spared else ordered
 
 
 def _is_number(value: Any) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from yunikorn.model.node import Node
 from yunikorn.resources import INT64_MAX, Tally, grow, shrink
 from yunikorn.scheduling.preemption.candidates import (
     Pool,
+    is_eligible,
     prune,
     room_on,
     shortage,
@@ -35,10 +37,10 @@ from yunikorn.scheduling.preemption.candidates import (
     uses_any_of,
 )
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, apart
-from yunikorn.scheduling.preemption.victim_policy import others_first
+from yunikorn.scheduling.preemption.victim_policy import is_spared, others_first
 
 if TYPE_CHECKING:
-    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.allocation import Allocation, Unit
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.candidate_store import KeptPool
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
+MOST_REFUSED = 64
+"""Number of nodes with room that are examined for a request which they refuse."""
 Glance = tuple[int, "list[Allocation] | None", "Sequence[Allocation] | None"]
 """Lower bound on the number of victims on a node, 0 if there are none; the victims if the number is exact:
 always if it is 1; and the candidates whose choice showed this, None if it depends on guarantees."""
@@ -65,39 +69,57 @@ def victims_on(
         grow(wanted, rival.resource)
     pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
     short = shortage(room_on(node), pairs)
-    chosen: list[Allocation] = []
     cause = PreemptionCause(
         "required-node", ask.app.chain[0], ask.priority, node, MappingProxyType({**short})
     )
     may_go = policy.eligible(cause)
     candidates = [one for one in node.allocations.values() if one.priority <= ask.priority and may_go(one)]
-    for victim in policy.in_order(candidates, cause) if short else ():
-        if not short:
-            break
-        if uses_any_of(victim, tuple(short.items())):
-            chosen.append(victim)
-            short = shortage(room_on(node, chosen), pairs)
-    if short:
-        return None, cause
-    return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs)), cause
+    ordered = policy.in_order(candidates, cause) if short else ()
+
+    def may_end(unit: Unit) -> bool:
+        return all(one.priority <= ask.priority for one in unit)
+
+    def short_without(gone: Iterable[Allocation]) -> Tally:
+        return shortage(room_on(node, gone), pairs)
+
+    chosen, short = _choose(ordered, node, partial(policy.unit_of, cause=cause), may_end, short_without)
+    return None if short else chosen, cause
 
 
 def victims_of(node: Node, policy: VictimPolicy) -> tuple[list[Allocation], PreemptionCause]:
     """Return the victims that let the rest fit `node`, as far as possible, and the cause."""
-    snapshot = PreemptionSnapshot()
-    short = overuse(node)
-    chosen: list[Allocation] = []
-    cause = PreemptionCause("shrunk-node", node=node, amount=MappingProxyType({**short}))
-    candidates = filter(policy.eligible(cause), node.allocations.values())
-    for victim in policy.in_order(candidates, cause):
-        if not short:
-            break
-        helps = any(victim.resource.get(name, 0) > 0 for name in short)
-        if helps and snapshot.keeps_guarantees(victim):
-            snapshot.go(victim)
-            chosen.append(victim)
-            short = overuse(node, chosen)
-    return prune(chosen, lambda _, rest: overuse(node, rest) == short), cause
+    cause = PreemptionCause("shrunk-node", node=node, amount=MappingProxyType({**overuse(node)}))
+    ordered = policy.in_order(filter(policy.eligible(cause), node.allocations.values()), cause)
+    may_end, unit_of = PreemptionSnapshot().let_go, partial(policy.unit_of, cause=cause)
+    return _choose(ordered, node, unit_of, may_end, partial(overuse, node))[0], cause
+
+
+def _choose(
+    ordered: Iterable[Allocation],
+    node: Node,
+    unit_of: Callable[[Allocation], Unit],
+    may_end: Callable[[Unit], bool],
+    short_without: Callable[[Iterable[Allocation]], Tally],
+) -> tuple[list[Allocation], Tally]:
+    """Return those that end so that nothing is short on a node, and what still is."""
+    chosen: list[Unit] = []
+    short = short_without(())
+    for victim in ordered:
+        if short and uses_any_of(victim, tuple(short.items())) and victim not in flat(chosen):
+            unit = unit_of(victim)
+            if unit and may_end(unit):
+                chosen.append(unit)
+                short = short_without(_there(node, chosen))
+    return flat(prune(chosen, lambda _, rest: short_without(_there(node, rest)) == short)), short
+
+
+def flat(units: Iterable[Unit]) -> list[Allocation]:
+    """Return the allocations of units."""
+    return [one for unit in units for one in unit]
+
+
+def _there(node: Node, units: Iterable[Unit]) -> list[Allocation]:
+    return [one for unit in units for one in unit if one.node is node]
 
 
 def overuse(node: Node, going: Iterable[Allocation] = ()) -> Tally:
@@ -113,6 +135,10 @@ class PreemptionPlan:
     victims: tuple[Allocation, ...]
     node: Node | None
     cause: PreemptionCause
+    places: Sequence[tuple[Ask, Node]] = ()
+    """Nodes that are kept for the members of a gang."""
+    label: str = ""
+    """Name of the domain of the gang."""
 
 
 class Search:
@@ -127,6 +153,7 @@ class Search:
         eligible: EligibleLeaves,
         accepts: Callable[[Ask, Node, Sequence[Allocation]], bool],
         cause: PreemptionCause,
+        policy: VictimPolicy,
     ) -> None:
         """Create a search among the candidates of `pool` in `eligible` leaves.
 
@@ -141,37 +168,37 @@ class Search:
         self._pool = pool
         self._eligible = eligible
         self._accepts = accepts
-        self._cause = cause
-        self._originators = False
-        """True if originators may be victims, too."""
+        self._cause, self._policy = cause, policy
+        self._spared = False
+        """True if those that are spared may be victims, too."""
         self._known_above: dict[Queue, Tally | None] = {}
         """Known results of `_above`."""
 
     def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
-        eligible, originators = self._eligible, self._originators
+        eligible, spared = self._eligible, self._spared
         for one in candidates:
             extras = one.extras
             if extras is not None and (
                 extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
             ):
                 continue
-            if one.app.chain[0] in eligible and (originators or not one.spec.originator):
+            if one.app.chain[0] in eligible and (spared or not is_spared(one)):
                 yield one
 
     @property
     def spares(self) -> bool:
-        """True if originators may be among the candidates."""
-        return self._pool.has_originators
+        """True if there may be candidates that are spared at first."""
+        return self._pool.has_spared
 
     def plan(
-        self, fits: Callable[[Node], bool], has_room: bool, *, originators: bool = False
+        self, fits: Callable[[Node], bool], has_room: bool, *, spared: bool = False
     ) -> PreemptionPlan | None:
         """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        `fits` returns True for nodes that may host the request. Originators are victims, after all others,
-        only with `originators`.
+        `fits` returns True for nodes that may host the request. Those that are spared are victims, after
+        all others, only with `spared`.
         """
-        self._originators = originators
+        self._spared = spared
         if not self._can_help():
             return None
         if has_room:
@@ -184,8 +211,64 @@ class Search:
                 return plan
         return None
 
-    def _planned(self, victims: list[Allocation], node: Node | None) -> PreemptionPlan:
-        return PreemptionPlan(tuple(self._prune(victims, node)), node, self._cause)
+    def plan_for_refused(self, fits: Callable[[Node], bool], *, spared: bool) -> PreemptionPlan | None:
+        """Return a plan for a node that has room, but lacks something else that victims have; or None.
+
+        `fits` returns True for such nodes. The fewest victims are those in order until the node is accepted.
+        """
+        self._spared = spared
+        found: tuple[list[Allocation], Node] | None = None
+        nodes = {one.node: None for one in self._alive(self._pool.any_order())}
+        for node in islice(filter(fits, nodes), MOST_REFUSED):
+            chosen: list[Allocation] = []
+            for one in self._alive(self._pool.on(node)):
+                if self._take(one):
+                    chosen.append(one)
+                    if self._accepts(self._ask, node, chosen):
+                        needed = self._needed_for_acceptance(node, chosen)
+                        if found is None or len(needed) < len(found[0]):
+                            found = needed, node
+                        break
+            self._snapshot.stay(*chosen)
+            if found is not None and len(found[0]) == 1:
+                break
+        if found is None:
+            return None
+        return self._with_bounds(*found)
+
+    def _needed_for_acceptance(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
+        return prune(chosen, lambda _, rest: self._accepts(self._ask, node, rest))
+
+    def _with_bounds(self, victims: list[Allocation], node: Node) -> PreemptionPlan | None:
+        self._snapshot.go(*victims)
+        extras = self._make_bounds_hold(victims)
+        self._snapshot.stay(*victims)
+        units = None if extras is None else self._policy.units([*victims, *extras], self._cause)
+        return None if units is None else self._plan_of(units, node)
+
+    def _planned(self, victims: list[Allocation], node: Node | None) -> PreemptionPlan | None:
+        """Return the plan with the needed victims and what ends with them; None if that may not end."""
+        chosen = self._prune([(one,) for one in victims], node)
+        units = self._policy.units(flat(chosen), self._cause)
+        if units is None:
+            return None
+        if len(units) < len(flat(units)):
+            # Some may not be needed where what ends with others ends as well.
+            units = self._prune(units, node)
+        return self._plan_of(units, node)
+
+    def _plan_of(self, units: Sequence[Unit], node: Node | None) -> PreemptionPlan | None:
+        """Return the plan with these units; None if what ends with their first ones may not end."""
+        first, others = [unit[0] for unit in units], [one for unit in units for one in unit[1:]]
+        if others:
+            if not all(is_eligible(one, self._eligible) for one in others):
+                return None
+            self._snapshot.go(*first)
+            may_end = self._snapshot.let_go(others, self._leaf)
+            self._snapshot.stay(*(flat(units) if may_end else first))
+            if not may_end:
+                return None
+        return PreemptionPlan(tuple(flat(units)), node, self._cause)
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -195,7 +278,7 @@ class Search:
         if not isinstance(pool, Pool):
             return self._fewest_first(pool, fits)
         entries = pool.choices(fits)
-        known = pool.known(self._eligible, originators=self._originators)
+        known = pool.known(self._eligible, spared=self._spared)
         if known.needs.hold_for(self._may_lose):
             on_known = partial(self._on_known, pool, known)
             return _by_cost(list(known.entries.values()), on_known, pool.every.cost)
@@ -210,7 +293,7 @@ class Search:
         of ids; the first on which a single victim suffices ends the search. Only if there is none, lower
         bounds are computed for all nodes.
         """
-        nodes, known = pool.nodes, pool.known_nodes(originators=self._originators)
+        nodes, known = pool.nodes, pool.known_nodes(spared=self._spared)
         later: list[Entry] = []
         examined: set[Node] = set()
         for position in known.left(self._may_lose):
@@ -361,7 +444,7 @@ class Search:
     def _take_in_turn(self, candidates: Iterable[Allocation], short: Tally) -> tuple[list[Allocation], bool]:
         """As `first_that_help`, but of those that may go after the ones before them."""
         chosen, enough = first_that_help(candidates, dict(short), self._take)
-        self._put_back(chosen)
+        self._snapshot.stay(*chosen)
         return chosen, enough
 
     # -- bounds -------------------------------------------------------------------------------------
@@ -382,10 +465,9 @@ class Search:
         """Return the complete plan with these victims on `node`, or None if there is none."""
         if not self._accepts(self._ask, node, victims):
             return None
-        for victim in victims:
-            self._snapshot.go(victim)
+        self._snapshot.go(*victims)
         extras = self._make_bounds_hold(victims)
-        self._put_back(victims)
+        self._snapshot.stay(*victims)
         if extras is None:
             return None
         return self._planned([*victims, *extras], node)
@@ -403,7 +485,7 @@ class Search:
             if helps and victim not in victims and self._take(victim):
                 extras.append(victim)
                 lacking = self._lacking()
-        self._put_back(extras)
+        self._snapshot.stay(*extras)
         return None if lacking else extras
 
     def _lacking(self) -> list[tuple[Queue, str]]:
@@ -411,34 +493,23 @@ class Search:
 
     def _take(self, victim: Allocation) -> bool:
         """Remove `victim` in the snapshot if its queue stays above its guarantee; True if removed."""
-        own = victim.app.chain[0]
-        if own is not self._leaf and not self._snapshot.is_over(own, self._leaf, self._pairs):
-            return False
-        if not self._snapshot.keeps_guarantees(victim, self._leaf):
-            return False
-        self._snapshot.go(victim)
-        return True
+        return self._snapshot.let_go((victim,), self._leaf, self._pairs)
 
-    def _put_back(self, victims: Iterable[Allocation]) -> None:
-        for victim in victims:
-            self._snapshot.stay(victim)
-
-    def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
-        """Drop the victims that are needed neither on `node` nor for the bounds."""
+    def _prune(self, units: Sequence[Unit], node: Node | None) -> list[Unit]:
+        """Drop the units that are needed neither on `node` nor for the bounds."""
         snapshot = self._snapshot
 
-        def is_unneeded(victim: Allocation, rest: list[Allocation]) -> bool:
-            snapshot.stay(victim)
-            short = node is not None and shortage(room_on(node, rest), self._pairs)
+        def is_unneeded(unit: Unit, rest: list[Unit]) -> bool:
+            self._snapshot.stay(*unit)
+            short = node is not None and shortage(room_on(node, _there(node, rest)), self._pairs)
             if short or self._lacking():
-                snapshot.go(victim)
+                snapshot.go(*unit)
                 return False
             return True
 
-        for victim in victims:
-            snapshot.go(victim)
-        kept = prune(victims, is_unneeded)
-        self._put_back(kept)
+        snapshot.go(*flat(units))
+        kept = prune(units, is_unneeded)
+        self._snapshot.stay(*flat(kept))
         return kept
 
 

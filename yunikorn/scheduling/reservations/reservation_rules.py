@@ -13,7 +13,7 @@ import attrs
 from yunikorn.api import ReservationPolicy
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
-from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr
+from yunikorn.containment import WrongAnswer, contained, number_of, number_or_none, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
 from yunikorn.model.queue import Queue
 
@@ -108,16 +108,11 @@ class ReservationRules:
     def _rank(self, ask: Ask, node: Node) -> float | None:
         assert self._rank_node is not None
         try:
-            rank = self._rank_node(ask, node)
-            number = number_or_none(rank)
-            if number is not None:
-                return number
-            cause: BaseException | str = f"{safe_repr(rank)} is not a number"
+            return number_of(self._rank_node(ask, node))
         except contained() as error:
-            cause = error
-        where = f"{ask.label}: {node.label}"
-        self._failures.report(self._origin, "ranking nodes to reserve for", cause, where)
-        return None
+            where = f"{ask.label}: {node.label}"
+            self._failures.report(self._origin, "ranking nodes to reserve for", error, where)
+            return None
 
     def _ask(
         self,
@@ -142,15 +137,14 @@ class ReservationRules:
             if answer is None:
                 return None
             value = read(answer)
-            if value is not None:
-                return value
-            cause: BaseException | str = f"{safe_repr(answer)} is neither None nor {wanted}"
+            if value is None:
+                raise WrongAnswer(f"{safe_repr(answer)} is neither None nor {wanted}")
+            return value
         except contained() as error:
-            cause = error
-        if not quiet:
-            self._failures.report(self._origin, operation, cause, where)
-        text = f"reservation policy {self.name} failed"
-        return ReservationRefusal(text, text, now + AFTER_FAILURE)
+            if not quiet:
+                self._failures.report(self._origin, operation, error, where)
+            text = f"reservation policy {self.name} failed"
+            return ReservationRefusal(text, text, now + AFTER_FAILURE)
 
 
 def _age(answer: Any) -> int | None:

@@ -25,6 +25,8 @@ import attrs
 
 from yunikorn.clock import MICROSECOND
 from yunikorn.config.durations import describe_duration
+from yunikorn.model.ask import NodeOwner
+from yunikorn.model.ask_class import RestrictedClass
 from yunikorn.model.gang import GangClass
 from yunikorn.scheduling.obstacles import obstacles
 from yunikorn.scheduling.reservations.reservable_nodes import ReservableNodes
@@ -447,10 +449,14 @@ class Reservations:
         while regained:
             node = regained[-1]
             for ask in list(node.reservations):
+                if ask.gang is not None or isinstance(ask, NodeOwner):
+                    self._try_gang(ask, node)
+                    continue
                 if (
                     ask in self._node_reservations.inheritable
                     or not ask.ask_class.fits(node)
-                    or ask.unschedulable
+                    or (ask.unschedulable and not self._waits_for_victims(ask))
+                    or (not ask.ask_class.required and any(one.app is not ask.app for one in node.owners))
                 ):
                     continue
                 obstacle = next(obstacles(ask, to_start=True), None)
@@ -462,10 +468,26 @@ class Reservations:
                         self._node_reservations.unreserve(ask)
                 elif self._orders.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
+                    if ask.unschedulable:
+                        # Predicates refused it everywhere until its victims ended.
+                        self._partition.accounting.pending_accounting.activate(ask)
                     return self._award(node, ask)
             regained.pop()
         regained.extend(blocked)
         return None
+
+    def _waits_for_victims(self, ask: Ask) -> bool:
+        """Return True if predicates refuse `ask` elsewhere, and its victims have made room."""
+        return ask.eviction is not None and not ask.gang_blocked and not ask.is_paused(self.now)
+
+    def _try_gang(self, holder: Ask, node: Node) -> None:
+        """Try the gang that a node with room is kept for, and those that may borrow the node."""
+        gang = holder.gang
+        if gang is not None and gang.request is not None and holder.ask_class.fits(node):
+            self.retry(gang.request.ask_class)
+        for ask_class in list(self._partition.ask_classes.unschedulable.values()):
+            if isinstance(ask_class, RestrictedClass) and ask_class.may_borrow and ask_class.fits(node):
+                self.retry(ask_class)
 
     def _award(self, node: Node, holder: Ask) -> Allocation | None:
         """Give the room of a reserved node to the first request in policy order, usually `holder`.

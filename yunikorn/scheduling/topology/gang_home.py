@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
+from yunikorn.scheduling.topology.node_states import work_of_others
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -37,20 +39,22 @@ class GangHome:
     """Task group with a domain of its own; empty for all members."""
     _outer: GangHome | None = None
     """Home of the whole gang, which contains that of a task group; None without one."""
+    _alone: str = ""
+    """Level of which requests must have their domain alone; empty for none."""
 
     @property
     def label(self) -> str:
         """Name of the domain in messages."""
         tree = self._holder.topology.tree_of(self._level)
-        domain = None if tree is None else self._domain(tree)
+        domain = None if tree is None else self.domain(tree)
         return f"{self._level} {domain.path}" if domain is not None else f"any {self._level}"
 
     def has(self, node: Node) -> bool:
         """Return True if a node is in the domain."""
         tree = self._holder.topology.tree_of(self._level)
-        if tree is None:
+        if tree is None or not self.suits(node):
             return False
-        domain = self._domain(tree)
+        domain = self.domain(tree)
         found = tree.above(node, self._level)
         if found is None or domain not in (None, found):
             return False
@@ -61,7 +65,7 @@ class GangHome:
         tree = self._holder.topology.tree_of(self._level)
         if tree is None:
             return ()
-        domain = self._domain(tree)
+        domain = self.domain(tree)
         if domain is not None:
             return domain.nodes
         if self._outer is not None:
@@ -69,7 +73,14 @@ class GangHome:
             return [node for node in inside if tree.above(node, self._level) is not None]
         return [node for each in tree.domains(tree.numbers[self._level]) for node in each.nodes]
 
-    def _domain(self, tree: TopologyTree) -> TreeDomain | None:
+    def suits(self, node: Node) -> bool:
+        """Return True if requests may use a node of these, because no others do where that matters."""
+        domain = self._holder.topology.above(node, self._alone)
+        if not self._alone or any(owner.app is self._app for owner in node.owners):
+            return True
+        return domain is not None and work_of_others(domain, self._app) is None
+
+    def domain(self, tree: TopologyTree) -> TreeDomain | None:
         """Return the domain of the first member; tasks without a task group count where no member runs."""
         found: TreeDomain | None = None
         for one in self._app.allocations.values():

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import GangPlacementPolicy
 from yunikorn.clock import SECOND
-from yunikorn.containment import contained, items_of, number_or_none, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import (
+    WrongAnswer,
+    contained,
+    items_of,
+    number_of,
+    number_or_none,
+    numbers_or_none,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
 from yunikorn.framework.plugin_failures import read_flag
 
 if TYPE_CHECKING:
@@ -23,7 +33,6 @@ LAST = (float("inf"),)
 """Rank of a domain whose rank cannot be computed."""
 MOST_COMPARED = 16
 """Largest number of plans to compare."""
-LONGEST_RANK = 16
 LONGEST_WAIT = 1e9
 """Longest time for which a level is preferred (s)."""
 _DEFAULT = GangPlacementPolicy()
@@ -50,27 +59,24 @@ class GangPlacementRules:
     def _compares(self, plugin: GangPlacementPolicy) -> int:
         try:
             number = number_or_none(plugin.compares)
-            if isinstance(number, int) and number >= 1:
-                return min(number, MOST_COMPARED)
-            cause: BaseException | str = f"{safe_repr(plugin.compares)} is no whole number of 1 or more"
+            if not isinstance(number, int) or number < 1:
+                raise WrongAnswer(f"{safe_repr(plugin.compares)} is no whole number of 1 or more")
+            return min(number, MOST_COMPARED)
         except contained() as error:
-            cause = error
-        self._failures.report(self._origin, "reading its compares", cause)
-        return 1
+            self._failures.report(self._origin, "reading its compares", error)
+            return 1
 
     def rank(self, group: MemberGroup, domain: DomainView) -> tuple[float, ...]:
         """Return the rank of a domain; the lowest is tried first."""
         try:
             answer = self._rank(group, domain)
-            numbers = answer if type(answer) is tuple and len(answer) <= LONGEST_RANK else (answer,)
-            found = tuple([number for one in numbers if (number := number_or_none(one)) is not None])
-            if len(found) == len(numbers):
-                return found
-            cause: BaseException | str = f"{safe_repr(answer)} is neither a number nor a tuple of numbers"
+            found = numbers_or_none(answer)
+            if found is None:
+                raise WrongAnswer(f"{safe_repr(answer)} is neither a number nor a tuple of numbers")
+            return found
         except contained() as error:
-            cause = error
-        self._report("ranking domains", cause, group, domain)
-        return LAST
+            self._report("ranking domains", error, group, domain)
+            return LAST
 
     def refusal(self, group: MemberGroup, domain: DomainView) -> str | None:
         """Return why the policy refuses a domain, or None; a policy that fails refuses the domain."""
@@ -78,13 +84,13 @@ class GangPlacementRules:
             return None
         try:
             answer = self._refuses(group, domain)
-            if answer is None or (text := text_or_none(answer)) is not None:
-                return None if answer is None else text
-            cause: BaseException | str = f"{safe_repr(answer)} is neither None nor a text"
+            text = text_or_none(answer)
+            if answer is not None and text is None:
+                raise WrongAnswer(f"{safe_repr(answer)} is neither None nor a text")
+            return text
         except contained() as error:
-            cause = error
-        self._report("checking domains", cause, group, domain)
-        return f"gang placement policy {self.name} failed"
+            self._report("checking domains", error, group, domain)
+            return f"gang placement policy {self.name} failed"
 
     def split(
         self, group: MemberGroup, part: EqualMembers, count: int, room: Mapping[DomainView, int]
@@ -95,38 +101,31 @@ class GangPlacementRules:
             answer = items_of(self._split(group, part, count, MappingProxyType(room)))
             given = [(domain, share) for domain, share in answer if share]
             valid = [type(share) is int and 0 < share <= room.get(domain, 0) for domain, share in given]
-            if all(valid) and sum(share for _, share in given) == wanted:
-                return dict(given)
-            shares = safe_repr([share for _, share in given])
-            cause: BaseException | str = f"{shares} are not {wanted} in total, within {[*room.values()]}"
+            if not all(valid) or sum(share for _, share in given) != wanted:
+                shares = safe_repr([share for _, share in given])
+                raise WrongAnswer(f"{shares} are not {wanted} in total, within {[*room.values()]}")
+            return dict(given)
         except contained() as error:
-            cause = error
-        self._report("splitting", cause, group, None)
-        return _DEFAULT.split(group, part, count, room)
+            self._report("splitting", error, group, None)
+            return _DEFAULT.split(group, part, count, room)
 
     def score(self, group: MemberGroup, nodes: Sequence[Node]) -> float:
         """Return the score of a plan; the lowest is taken."""
         try:
-            number = number_or_none(answer := self._score(group, nodes))
-            if number is not None:
-                return number
-            cause: BaseException | str = f"{safe_repr(answer)} is not a number"
+            return number_of(self._score(group, nodes))
         except contained() as error:
-            cause = error
-        self._report("scoring a plan of", cause, group, None)
-        return LAST[0]
+            self._report("scoring a plan of", error, group, None)
+            return LAST[0]
 
     def wait(self, group: MemberGroup, level: str, wait: int) -> int:
         """Return the time after which a preferred level is given up (ns)."""
         try:
-            number = number_or_none(answer := self._wait(group, level, wait / SECOND))
-            if number is not None and 0 <= number <= LONGEST_WAIT:
-                return round(number * SECOND)
-            cause: BaseException | str = f"{safe_repr(answer)} is no number of seconds between 0 and 1e9"
+            answer = self._wait(group, level, wait / SECOND)
+            fault = "is no number of seconds between 0 and 1e9"
+            return round(number_of(answer, fault, 0, LONGEST_WAIT) * SECOND)
         except contained() as error:
-            cause = error
-        self._report("deciding when to give up a level for", cause, group, None)
-        return wait
+            self._report("deciding when to give up a level for", error, group, None)
+            return wait
 
     def _report(self, operation: str, cause: Any, group: MemberGroup, domain: DomainView | None) -> None:
         where = group.app.label if domain is None else f"{group.app.label}: {domain.level} {domain.name}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from yunikorn.model.gang_topology import GroupTopology
     from yunikorn.model.node import Node
     from yunikorn.resources import Resource
-    from yunikorn.scheduling.topology.domain_rooms import DomainRooms, NodeCounts
+    from yunikorn.scheduling.topology.domain_rooms import DomainRooms, RoomCounts
     from yunikorn.scheduling.topology.topology_tree import TreeDomain
 
 
@@ -27,8 +27,10 @@ class EqualMembers:
     task_group: str
     asks: Members
     """Asks in order, each with the number of its replicas that are members."""
-    rooms: NodeCounts
+    rooms: RoomCounts
     """Number of members that fit."""
+    whole: RoomCounts
+    """The same in whole slices."""
     count: int
     """Number of members."""
 
@@ -83,7 +85,8 @@ class DomainView:
     @property
     def level(self) -> str:
         """Name of the level; empty for the whole tree."""
-        return self._rooms.tree.levels[self.domain.level] if self.domain.level >= 0 else ""
+        number = self.domain.level
+        return self._rooms.tree.levels[number] if number >= 0 else ""
 
     @property
     def name(self) -> str:
@@ -94,12 +97,15 @@ class DomainView:
     def parent(self) -> DomainView | None:
         """Domain above."""
         above = self.domain.parent
-        return None if above is None else DomainView.of(above, self._rooms, self._known)
+        if above is None:
+            return None
+        return self._known.get(above) or DomainView.of(above, self._rooms, self._known)
 
     @property
     def children(self) -> list[DomainView]:
         """Domains below."""
-        return [DomainView.of(one, self._rooms, self._known) for one in self.domain.children.values()]
+        below = self.domain.children
+        return [DomainView.of(one, self._rooms, self._known) for one in below.values()] if below else []
 
     @property
     def nodes(self) -> list[Node]:
@@ -114,9 +120,14 @@ class DomainView:
     @property
     def idle(self) -> int:
         """Number of nodes that run nothing and are open."""
-        return self._rooms.idle.by_domain.get(self.domain, 0)
+        return self._rooms.idle.get(self.domain, 0)
+
+    @property
+    def applications(self) -> int:
+        """Number of applications that run in the domain; counted again only after a change there."""
+        return len(self._rooms.running(self.domain))
 
     def room(self, part: GangPart) -> int:
         """Return how many members of a part fit now."""
-        rooms: NodeCounts = part.rooms  # type: ignore[attr-defined]
+        rooms: RoomCounts = part.rooms  # type: ignore[attr-defined]
         return rooms.by_domain.get(self.domain, 0)

@@ -10,13 +10,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.topology.gang_views import DomainView
+from yunikorn.scheduling.unequal_members import UnequalMembers
 
 if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang_topology import GangSlice
     from yunikorn.model.node import Node
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.topology.domain_rooms import DomainRooms, NodeCounts
+    from yunikorn.scheduling.topology.domain_rooms import DomainRooms
     from yunikorn.scheduling.topology.gang_placement_rules import GangPlacementRules
     from yunikorn.scheduling.topology.gang_views import EqualMembers, MemberGroup
     from yunikorn.scheduling.topology.topology_tree import TreeDomain
@@ -63,23 +64,7 @@ class MemberPlacement:
 
     def shortage(self, group: MemberGroup, domain: TreeDomain) -> int:
         """Return the number of members of a task group that a domain surely has no room for."""
-        slices, lacking = group.topology.slices, 0
-        for part in group.parts:
-            lacking += max(0, part.count - self._capacity(part.rooms, domain, slices))
-        return lacking
-
-    def _capacity(self, rooms: NodeCounts, domain: TreeDomain, slices: Slices) -> int:
-        """Return the number of members in whole slices that fit a domain."""
-        room = rooms.by_domain.get(domain, 0)
-        if not slices or not room:
-            return room
-        level = self._numbers[slices[0].level]
-        if domain.level < level:
-            return sum(self._capacity(rooms, child, slices) for child in domain.children.values())
-        if domain.level == level and not domain.name:
-            return 0
-        room = self._capacity(rooms, domain, slices[1:])
-        return room - room % slices[0].size
+        return sum(max(0, part.count - part.whole.by_domain.get(domain, 0)) for part in group.parts)
 
     # -- placing ------------------------------------------------------------------------------------
 
@@ -89,8 +74,23 @@ class MemberPlacement:
         for part in sorted(group.parts, key=lambda one: one.rooms.by_domain.get(domain, 0) / one.count):
             if self._spread(group, part, part.count, domain, slices) < part.count:
                 self.undo(mark)
-                return False
+                return not slices and self._place_unequal(group, domain)
         return True
+
+    def _place_unequal(self, group: MemberGroup, domain: TreeDomain) -> bool:
+        """Place the unequal members of a task group that do not fit by their number in each domain below."""
+        part_of = {ask.key: part for part in group.parts for ask in part.each}
+        members = [(ask, 1) for part in group.parts for ask in part.each]
+        nodes = [*domain.nodes]
+        versions = [node.version for node in nodes]
+        plan = UnequalMembers(members, nodes, self._orders).search()
+        for ask, node in plan or ():
+            self._put(part_of[ask.key], ask, node)
+        # Nodes that were only tried have not changed either.
+        self._rooms.settle(
+            [node for node, version in zip(nodes, versions, strict=True) if node.version != version]
+        )
+        return plan is not None
 
     def _spread(
         self, group: MemberGroup, part: EqualMembers, count: int, domain: TreeDomain, slices: Slices
@@ -103,10 +103,11 @@ class MemberPlacement:
             return self._fill(part, count, domain)
         unit, left = slices[0].size if slices else 1, count
         while left:
+            rooms = self._rooms.of(part.ask, slices).by_domain
             room = {
                 DomainView.of(child, self._rooms, self._views): fitting // unit
                 for child in children
-                if (fitting := self._capacity(part.rooms, child, slices)) >= unit
+                if (fitting := rooms.get(child, 0)) >= unit
             }
             if not room:
                 break
@@ -133,10 +134,9 @@ class MemberPlacement:
 
     def _fill(self, part: EqualMembers, count: int, domain: TreeDomain) -> int:
         """Place up to `count` members on the nodes of a domain in their order; return their number."""
-        ask_class, by_node = part.ask.ask_class, part.rooms.by_node
+        ask_class, fitting = part.ask.ask_class, part.rooms.on
         order, chain = self._orders.of(ask_class), self._orders.chain
-        # Counts of a gang with more kinds of members than are kept are those before the others were placed.
-        nodes = [node for node in domain.nodes if by_node.get(node, 0) and ask_class.fits(node)]
+        nodes = [node for node in domain.nodes if fitting(node)]
         entries = sorted((order.score(node), node.id, node) for node in nodes)
         each = [part.ask] if self._alike else part.each
         first = 0 if self._alike else sum(one is part for one, _, _ in self._placed)

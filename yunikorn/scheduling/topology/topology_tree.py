@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.containment import MOST_ITEMS, contained, entries_of, safe_repr, text_or_none
+from yunikorn.containment import MOST_ITEMS, WrongAnswer, contained, entries_of, safe_repr, text_or_none
 from yunikorn.errors import PluginError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _texts(values: Any, most: int = MOST_ITEMS) -> list[str | None]:
 class TreeDomain:
     """A domain of a tree, or the whole tree."""
 
-    __slots__ = ("changed", "children", "level", "name", "nodes", "parent", "path")
+    __slots__ = ("children", "level", "name", "nodes", "parent", "path")
 
     def __init__(self, name: str, level: int, parent: TreeDomain | None) -> None:
         self.name = name
@@ -43,8 +43,6 @@ class TreeDomain:
         self.path: str = f"{parent.path}/{name}" if parent is not None and parent.path else name
         self.children: dict[str, TreeDomain] = {}
         self.nodes: dict[Node, None] = {}
-        self.changed = 0
-        """Number of the count of rooms that found the latest change of a node in the domain."""
 
     @property
     def chain(self) -> Iterator[TreeDomain]:
@@ -62,6 +60,9 @@ class TopologyTree:
         self, source: TopologySource, levels: Sequence[str], origin: str, failures: PluginFailures
     ) -> None:
         self._source, self._origin, self._failures = source, origin, failures
+        self._start(levels)
+
+    def _start(self, levels: Sequence[str]) -> None:
         self.levels = tuple(levels)
         """Names of the levels, the outermost first."""
         self.numbers = {level: number for number, level in enumerate(levels)}
@@ -123,15 +124,24 @@ class TopologyTree:
         try:
             names = _texts(self._source.path(node), len(self.levels))
             known = [name for name in names if name is not None]
-            if len(known) == len(self.levels):
-                return known
-            cause: BaseException | str = (
-                f"{safe_repr(names)} is not a text for each of {len(self.levels)} levels"
-            )
+            if len(known) != len(self.levels):
+                raise WrongAnswer(f"{safe_repr(names)} is not a text for each of {len(self.levels)} levels")
+            return known
         except contained() as error:
-            cause = error
-        self._failures.report(self._origin, "finding the domains of", cause, node.label)
-        return [""] * len(self.levels)
+            self._failures.report(self._origin, "finding the domains of", error, node.label)
+            return [""] * len(self.levels)
+
+
+class FlatTree(TopologyTree):
+    """Tree without levels, for gangs without requirements."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._start(())
+        for node in nodes:
+            self.join(node)
+
+    def _path(self, node: Node) -> list[str]:
+        return []
 
 
 class Topology:
@@ -166,6 +176,11 @@ class Topology:
     def tree_of(self, level: str) -> TopologyTree | None:
         """Return the tree with a level; None if there is no such level."""
         return self._by_level.get(level)
+
+    def above(self, node: Node, level: str) -> TreeDomain | None:
+        """Return the domain of a level that a node is in; None if either lacks the level."""
+        tree = self.tree_of(level)
+        return None if tree is None else tree.above(node, level)
 
     def join(self, node: Node) -> None:
         """Add a node, or move it after a change of its attributes."""

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import re2
-
 from yunikorn_kubernetes.devices.cel import cel_types as t
 from yunikorn_kubernetes.devices.cel.cel_syntax import INT64, Uint
 from yunikorn_kubernetes.devices.cel.cel_types import CelType, list_of, map_of, optional_of
@@ -114,6 +112,9 @@ def _texts(name: str, call: Callable[..., Value], *kinds: type) -> Implementatio
 @lru_cache(maxsize=256)
 def compiled_pattern(pattern: str) -> Any:
     """Return a compiled pattern, matched in linear time. Raises `EvaluationError`."""
+    # Imported here because the library slows down the start.
+    import re2
+
     options = re2.Options()
     options.log_errors = False
     try:

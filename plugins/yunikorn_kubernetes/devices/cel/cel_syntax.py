@@ -11,6 +11,10 @@ LONGEST = 10 * 1024
 """Number of bytes of the longest expression, as in Kubernetes."""
 
 
+class SelectorError(ValueError):
+    """A selector that cannot be compiled, or has no result for a device."""
+
+
 class InvalidExpression(ValueError):
     """An expression that cannot be compiled; the text says where and why."""
 

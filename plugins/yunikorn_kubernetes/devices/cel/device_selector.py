@@ -17,16 +17,13 @@ from yunikorn_kubernetes.devices.cel.cel_syntax import (
     LiteralValue,
     Loop,
     Select,
+    SelectorError,
     children,
 )
 from yunikorn_kubernetes.devices.cel.cel_types import ANY, BOOL
 from yunikorn_kubernetes.devices.cel.cel_values import CelMap, CostExceeded, EvaluationError, Value
 
 DEVICE = "device"
-
-
-class SelectorError(ValueError):
-    """A selector that cannot be compiled, or has no result for a device."""
 
 
 class CompiledSelector:

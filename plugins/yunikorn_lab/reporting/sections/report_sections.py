@@ -13,6 +13,7 @@ from yunikorn_lab.reporting.sections.use import (
     nodes_section,
     queues_section,
     sizes_section,
+    topology_section,
     users_section,
 )
 from yunikorn_lab.reporting.sections.waits import calibration_section, targets_section, waits_section
@@ -120,6 +121,7 @@ SECTIONS: tuple[Callable[[FullReport], Section | None], ...] = (
     _limits,
     cluster_section,
     idle_section,
+    topology_section,
     users_section,
     sizes_section,
     nodes_section,

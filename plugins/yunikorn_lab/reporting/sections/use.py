@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from yunikorn.quantities import in_words
-from yunikorn_lab.reporting.figures import FRAGMENTATION, GROUP, GUARANTEE, QUEUE_TASKS, cells, columns
+from yunikorn_lab.reporting.figures import (
+    FRAGMENTATION,
+    GANG_PLACES,
+    GROUP,
+    GUARANTEE,
+    QUEUE_TASKS,
+    SLICES,
+    cells,
+    columns,
+)
 from yunikorn_lab.reporting.figures import IDLE as IDLE_FIGURES
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.group_counts import GroupReport
 from yunikorn_lab.reporting.idle_capacity import CAUSES
 from yunikorn_lab.reporting.section import Picture, Section
-from yunikorn_lab.reporting.tables import Number, Table, duration, percent, whole_percent
+from yunikorn_lab.reporting.tables import Number, Table, duration, percent, ratio, whole_percent
+from yunikorn_lab.reporting.topology_rooms import TopologyReport
 
 CLUSTER, IDLE, NODES = "cluster.png", "idle.png", "nodes.png"
 QUEUES, USERS = "queue-use.png", "users.png"
@@ -85,6 +95,63 @@ def _idle(result: FullReport) -> Table:
         for name, idle in found
     ]
     return Table("Idle while work waits", ["part of the capacity", *columns(IDLE_FIGURES), *causes], rows)
+
+
+def topology_section(result: FullReport) -> Section | None:
+    """Return the room of domains and the places of gangs; None without gangs that ask for domains."""
+    found = result.figures.topology
+    if not found:
+        return None
+    tables = [
+        table
+        for partition, report in found.items()
+        for table in (
+            _slices(result, partition, report),
+            _stranded(result, partition, report),
+            _gangs(result, partition, report),
+        )
+        if table.rows
+    ]
+    lead = "Is the free room in one piece, and do gangs stay together?"
+    return Section("topology", "Topology", lead, tables=tables)
+
+
+def _slices(result: FullReport, partition: str, report: TopologyReport) -> Table:
+    rows = [
+        [result.history.label(partition, each.level), str(each.size), *cells(SLICES, each)]
+        for each in report.slices
+    ]
+    title = f"Room of domains for gangs, in members of {in_words(report.unit)}"
+    return Table(title, ["level", "members", *columns(SLICES)], rows, is_ordered=True)
+
+
+def _stranded(result: FullReport, partition: str, report: TopologyReport) -> Table:
+    rows = [
+        [result.history.label(partition, name), Number(percent, share)]
+        for name, share in report.stranded.items()
+        if share
+    ]
+    return Table("Free on nodes without room for such a member", ["resource", "of capacity"], rows)
+
+
+def _gangs(result: FullReport, partition: str, report: TopologyReport) -> Table:
+    levels = list(dict.fromkeys(level for each in report.gangs for level in each.spread))
+    rows = [
+        [
+            result.history.label(partition, each.members),
+            *cells(GANG_PLACES, each),
+            *(
+                Number(form, values.get(level))
+                for level in levels
+                for values, form in ((each.in_one, percent), (each.spread, ratio))
+            ),
+        ]
+        for each in report.gangs
+    ]
+    heads = [head for level in levels for head in (f"in one {level}", f"{level}s needed")]
+    columns_of = ["members", *columns(GANG_PLACES), *heads]
+    note = "needed: number of domains that the gangs use, divided by the smallest possible number"
+    return Table("Gangs by size", columns_of, rows, note, is_ordered=True)
 
 
 def nodes_section(result: FullReport) -> Section | None:

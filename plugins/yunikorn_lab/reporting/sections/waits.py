@@ -23,6 +23,8 @@ from yunikorn_lab.simulation.statistics import Summary
 WAITS, LENGTHS, CALIBRATION = "waits.png", "queue-lengths.png", "calibration.png"
 USERS = 10
 """Maximum number of users whose waits are listed beside recorded ones, those with the most applications."""
+_SCALES = {"vcore": ("cores", 1000), "memory": ("memory, GiB", 1 << 30)}
+"""Names and units of the use of resource types."""
 
 
 def waits_section(result: FullReport) -> Section | None:
@@ -147,6 +149,10 @@ def _calibration_tables(found: Calibration) -> Iterator[Table]:
     yield Table(
         "Recorded and simulated waits", ["wait", "recorded", "simulated"], rows, note, is_ordered=True
     )
+    if len(found.queues) > 1:
+        yield _calibrated_queues(found.queues)
+    if found.load:
+        yield _calibrated_load(found)
     ranked = sorted(found.users, key=lambda user: -user.recorded.count)
     more = len(ranked) - USERS
     rest = f"{more} more users are in report.json" if more > 0 else ""
@@ -154,6 +160,49 @@ def _calibration_tables(found: Calibration) -> Iterator[Table]:
         yield _calibrated_groups("user", ranked[:USERS], rest)
     if len(found.sizes) > 1:
         yield _calibrated_groups("size", found.sizes)
+
+
+def _calibrated_queues(queues: list[CalibratedGroup]) -> Table:
+    rows = [
+        [
+            queue.name,
+            Number(count, queue.recorded.count),
+            *(Number(duration, wait) for wait in (queue.recorded.median, queue.simulated.median)),
+            *(Number(duration, wait) for wait in (queue.recorded.p95, queue.simulated.p95)),
+            Number(index, queue.rank_correlation),
+        ]
+        for queue in queues
+    ]
+    waits = ("recorded, 50 %", "simulated", "recorded, 95 %", "simulated")
+    heads = ["queue", "apps", *waits, "rank correlation"]
+    return Table("Recorded and simulated waits by queue", heads, rows, has_queues=True)
+
+
+def _in_units(amount: float | None) -> str:
+    return f"{amount or 0:,.1f}"
+
+
+def _calibrated_load(found: Calibration) -> Table:
+    """Return placements and mean use over time."""
+    types = sorted({name for part in found.load for name in part.recorded_use})
+    scales = [_SCALES.get(name, (name, 1)) for name in types]
+    rows = [
+        [
+            duration(part.time),
+            Number(count, part.recorded_placements),
+            Number(count, part.simulated_placements),
+            *(
+                Number(_in_units, use.get(name, 0.0) / unit)
+                for name, (_, unit) in zip(types, scales, strict=True)
+                for use in (part.recorded_use, part.simulated_use)
+            ),
+        ]
+        for part in found.load
+    ]
+    titles = ["placements", *(title for title, _ in scales)]
+    heads = ["from", *(text for title in titles for text in (title, "simulated"))]
+    note = f"{percent(found.misplaced)} of the recorded placements are in another hour of the simulation"
+    return Table("Recorded and simulated load", heads, rows, note, is_ordered=True)
 
 
 def _calibrated_groups(what: str, groups: list[CalibratedGroup], note: str = "") -> Table:

@@ -1,0 +1,299 @@
+"""Rows of applications and allocations that have not ended, in the memory of the recorder.
+
+Names, such as those of queues and users, are ids of `names`. Times are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import msgspec
+
+from yunikorn.clock import MILLISECOND
+from yunikorn.model.application import Application
+from yunikorn.model.gang import ATOMIC
+from yunikorn.states import ACCEPTED, COMPLETING, NEW, RUNNING, STARTING
+from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED
+from yunikorn_history.rows import Ids, Row
+
+REMOVED = "Removed"
+"""State of an application that ended without a final state, because its resource manager removed it."""
+LONGEST_STATES = 128
+"""Number of states that a row has at most: the first and the latest ones, as in the core."""
+
+_PROGRESS = {NEW: 0, ACCEPTED: 1, STARTING: 2, RUNNING: 3}
+"""States through which a recovered application comes again."""
+_REACHED = _PROGRESS | {COMPLETING: _PROGRESS[STARTING]}
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def json_text(value: object) -> str:
+    """Return compact JSON with sorted keys."""
+    return _encoder.encode(value).decode("utf-8", "surrogatepass")
+
+
+def _json_or_none(value: Mapping[str, Any]) -> str | None:
+    return json_text(value) if value else None
+
+
+def _read_json(text: Any) -> Any:
+    return msgspec.json.decode(text) if text else {}
+
+
+@attrs.define(eq=False)
+class OpenApplication:
+    """An application whose row may change."""
+
+    id: int
+    rm: str
+    partition: str
+    app_id: str
+    rm_name: int
+    partition_name: int
+    queue: int = 0
+    user: int = 0
+    groups: int = 0
+    template: int = 0
+    tags: str | None = None
+    gang: int = 0
+    gang_timeout: int | None = None
+    submitted: int = 0
+    started: int | None = None
+    ended: int | None = None
+    state: int = 0
+    reason: int = 0
+    states: list[list[Any]] = attrs.Factory(list)
+    """Time, state and reason of each state, oldest first."""
+    waits: dict[str, int] = attrs.Factory(dict)
+    """Time with a waiting request, by cause."""
+    longest_wait: int = 0
+    tasks: int = 0
+    preempted: int = 0
+    service: dict[str, int] = attrs.Factory(dict)
+    lost_service: dict[str, int] = attrs.Factory(dict)
+    placeholder_service: dict[str, int] = attrs.Factory(dict)
+    source: Any = None
+    """Application of the core; None until it is reported in this process."""
+    alive: int = 0
+    """Latest time at which it was known to be there, while it is awaited (ms)."""
+    is_written: bool = False
+    """True if its row is in the database, or on its way."""
+
+    @property
+    def latest(self) -> str:
+        """Name of the latest state; empty before the first one."""
+        return str(self.states[-1][1]) if self.states else ""
+
+    def describe(self, one: Application, names: Ids, kept: Sequence[str]) -> None:
+        """Take the properties of an application, which are complete when it is accepted."""
+        self.source, chain = one, one.chain
+        self.queue = names.of(chain[0].path if chain else one.queue_name)
+        self.user = names.of(one.user)
+        self.groups = names.of(json_text(one.groups))
+        tags = {name: one.tags[name] for name in kept if name in one.tags}
+        self.tags = json_text(tags) if tags else None
+        gang = one.gang
+        if gang is not None:
+            self.gang, self.gang_timeout = names.of(gang.style), gang.timeout // MILLISECOND
+        elif one.atomic is not None:
+            self.gang = names.of(ATOMIC)
+
+    def is_before(self, state: str) -> bool:
+        """Return True unless a recovered application comes again through a state that it had before."""
+        return _PROGRESS.get(state, 4) > _REACHED.get(self.latest, -1)
+
+    def enter(self, time: int, state: str, reason: str) -> None:
+        """Append a state; times never go back, whatever the clock did between two runs."""
+        states = self.states
+        states.append([max(time, states[-1][0]) if states else time, state, reason])
+        if len(states) > LONGEST_STATES:
+            del states[LONGEST_STATES // 2]
+
+    def copy(self) -> OpenApplication:
+        """Return a copy, which does not change with this one."""
+        return attrs.evolve(
+            self,
+            states=[*self.states],
+            waits={**self.waits},
+            service={**self.service},
+            lost_service={**self.lost_service},
+            placeholder_service={**self.placeholder_service},
+        )
+
+    def reopen(self, names: Ids) -> None:
+        """Take the end back, which was estimated too early."""
+        self.ended, self.reason = None, 0
+        self.states.pop()
+        self.state = names.of(self.latest)
+
+    def begin_anew(self, number: int, states: list[list[Any]], before: OpenApplication) -> None:
+        """Become another application, with what has been added to a row since it was as `before`."""
+        self.id, self.states, self.submitted = number, states, states[0][0]
+        self.waits = {
+            cause: left
+            for cause, time in self.waits.items()
+            if (left := time - before.waits.get(cause, 0)) > 0
+        }
+        self.started, self.tasks, self.preempted = None, 0, 0
+        self.service, self.lost_service, self.placeholder_service = {}, {}, {}
+
+    def row(self) -> Row:
+        """Return the row of `applications`."""
+        return (
+            self.id,
+            self.rm_name,
+            self.partition_name,
+            self.app_id,
+            self.queue,
+            self.user,
+            self.groups,
+            self.template,
+            self.tags,
+            self.gang,
+            self.gang_timeout,
+            self.submitted,
+            self.started,
+            self.ended,
+            self.state,
+            self.reason,
+            json_text(self.states),
+            _json_or_none(self.waits),
+            self.longest_wait,
+            self.tasks,
+            self.preempted,
+            _json_or_none(self.service),
+            _json_or_none(self.lost_service),
+            _json_or_none(self.placeholder_service),
+        )
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...], texts: Mapping[int, str]) -> OpenApplication:
+        """Return the application of a row; `texts` has the names by id."""
+        number, rm, partition, app_id, *rest = row
+        fields: list[Any] = [number, texts[rm], texts[partition], app_id, rm, partition, *rest]
+        for name, read in _JSON_FIELDS.items():
+            place = _APPLICATION_FIELDS.index(name)
+            fields[place] = read(fields[place])
+        app = cls(*fields)
+        app.is_written = True
+        return app
+
+
+_APPLICATION_FIELDS = [field.name for field in attrs.fields(OpenApplication)]
+_JSON_FIELDS = {"states": msgspec.json.decode} | dict.fromkeys(
+    ("waits", "service", "lost_service", "placeholder_service"), _read_json
+)
+
+
+@attrs.define(eq=False)
+class OpenAllocation:
+    """An allocation whose row may change."""
+
+    id: int
+    app: OpenApplication
+    key: str
+    node: int
+    shape: int
+    task_group: int
+    priority: int
+    requested: int
+    placed: int
+    resource: Mapping[str, int]
+    """Amounts of the shape."""
+    flags: int = 0
+    ended: int | None = None
+    exit: int = 0
+    reason: int = 0
+    preemptor: int = 0
+    """Request for which it is to end, from the decision on."""
+    sizes: list[list[Any]] = attrs.Factory(list)
+    """Ends and amounts of the earlier sizes, oldest first."""
+    usage_key: Any = None
+    """Key under which the service is counted; None before the row is first written."""
+    counted_end: int | None = None
+    """End until which the service is counted; None while the allocation is counted as running."""
+    alive: int = 0
+    """Latest time at which it was known to run, while it is awaited (ms)."""
+    counted_sizes: int = 0
+    """Number of earlier sizes that are counted."""
+    is_written: bool = False
+    """True if its row is in the database, or on its way."""
+
+    @property
+    def is_placeholder(self) -> bool:
+        """True for a placeholder."""
+        return bool(self.flags & PLACEHOLDER)
+
+    def begin(self) -> None:
+        """Add the task to the application."""
+        app = self.app
+        if not self.is_placeholder:
+            app.tasks += 1
+            if app.started is None or self.placed < app.started:
+                app.started = self.placed
+
+    def reopen(self) -> None:
+        """Take the end back, which was estimated too early."""
+        assert self.ended is not None
+        self.end(self.ended, -1)
+        self.ended, self.exit, self.reason = None, 0, 0
+        self.flags &= ~(ESTIMATED_END | PREEMPTED)
+
+    def end(self, time: int, sign: int = 1) -> None:
+        """Add the service until the end to the application; with -1, take it back."""
+        app = self.app
+        if self.is_placeholder:
+            total = app.placeholder_service
+        elif self.flags & PREEMPTED:
+            total = app.lost_service
+            app.preempted += sign
+        else:
+            total = app.service
+        since = self.placed
+        for until, amounts in [*self.sizes, (time, self.resource)]:
+            duration = (until - since) * sign
+            since = until
+            for name, amount in amounts.items():
+                if amount and duration:
+                    total[name] = total.get(name, 0) + amount * duration
+
+    def resize(self, time: int, resource: Mapping[str, int], shape: int) -> None:
+        """Change the size."""
+        begin = self.sizes[-1][0] if self.sizes else self.placed
+        self.sizes.append([max(time, begin), dict(self.resource)])
+        self.resource, self.shape = resource, shape
+
+    def row(self) -> Row:
+        """Return the row of `allocations`."""
+        return (
+            self.id,
+            self.app.id,
+            self.key,
+            self.node,
+            self.shape,
+            json_text(self.sizes) if self.sizes else None,
+            self.task_group,
+            self.priority,
+            self.requested,
+            self.placed,
+            self.ended,
+            self.exit,
+            self.reason,
+            self.preemptor,
+            self.flags,
+        )
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...], app: OpenApplication, shapes: Mapping[int, str]) -> OpenAllocation:
+        """Return the allocation of a row; `shapes` has the amounts by id."""
+        number, _, key, node, shape, sizes, group, priority, requested, placed, *_others = row
+        preemptor, flags = row[-2:]
+        amounts = _read_json(shapes.get(shape))
+        one = cls(number, app, key, node, shape, group, priority, requested, placed, amounts, flags)
+        one.preemptor = preemptor
+        one.sizes = msgspec.json.decode(sizes) if sizes else []
+        one.counted_sizes, one.is_written = len(one.sizes), True
+        return one

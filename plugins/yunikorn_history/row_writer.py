@@ -1,0 +1,210 @@
+"""Writing of rows to a history database, and reading of what a recorder continues from."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+import attrs
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, Table, TextClause
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Connection
+
+from yunikorn_history.database import HistoryAway, HistoryCorrupt, HistoryLocked, HistoryWriter
+from yunikorn_history.history_tables import (
+    ALLOCATIONS,
+    APPLICATIONS,
+    META,
+    METADATA,
+    NAMES,
+    NODES,
+    RUNS,
+    SHAPES,
+)
+from yunikorn_history.retention import remove_unused_texts
+from yunikorn_history.rows import Row, RowBatch, clean_text
+
+CHECKED = "texts_checked"
+"""Key of `meta` for the time at which unused texts were removed."""
+CHECK_INTERVAL = timedelta(days=30)
+LARGEST_PART = 64 << 20
+"""Characters of JSON above which the texts of rows are cut."""
+_POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
+INDEXED_TEXT = 500
+"""Length of an indexed text; an index of PostgreSQL holds no text above 2,700 bytes."""
+
+
+@attrs.frozen
+class OpenRows:
+    """Rows of a database from which a recorder continues."""
+
+    names: dict[str, int]
+    shapes: dict[str, int]
+    highest: dict[str, int]
+    """Highest id in each table; 0 without rows."""
+    open: dict[str, list[Row]]
+    """Rows without an end: of runs, applications, allocations and nodes (`left`)."""
+
+
+@attrs.frozen
+class RefusedRow:
+    """A row that a database does not take."""
+
+    table: str
+    row: Row
+    error: Exception
+
+
+class RowWriter:
+    """Writer of batches of rows."""
+
+    def __init__(self, writer: HistoryWriter) -> None:
+        self._writer = writer
+
+    def write(self, batch: RowBatch) -> None:
+        """Write a batch in one transaction; rows of the same primary keys are replaced.
+
+        Raises `HistoryError`. Nothing is written then, or, if only the answer was lost, everything; a batch
+        may be written again.
+        """
+        parts = [
+            (METADATA.tables[name], encode_rows(METADATA.tables[name], rows))
+            for name, rows in batch.rows.items()
+            if rows
+        ]
+        with self._writer.transaction() as connection:
+            for table, text in parts:
+                connection.execute(upsert(table, self._writer.dialect), {"rows": text})
+
+    def write_parts(self, batch: RowBatch) -> list[RefusedRow]:
+        """Write a batch without the rows that the database refuses, in many transactions; return those rows.
+
+        Raises what the row of the run raises, because other rows are then no better.
+        """
+        refused: list[RefusedRow] = []
+        self.write(RowBatch({RUNS.name: batch.rows.get(RUNS.name, [])}))
+        self._write_part([(table, row) for table, rows in batch.rows.items() for row in rows], refused)
+        return refused
+
+    def _write_part(self, rows: list[tuple[str, Row]], refused: list[RefusedRow]) -> None:
+        batch = RowBatch()
+        for table, row in rows:
+            batch.add(table, row)
+        try:
+            self.write(batch)
+        except (HistoryAway, HistoryCorrupt, HistoryLocked):
+            raise
+        except Exception as error:
+            if len(rows) == 1:
+                refused.append(RefusedRow(*rows[0], error))
+                return
+            middle = len(rows) // 2
+            self._write_part(rows[:middle], refused)
+            self._write_part(rows[middle:], refused)
+
+    def load(self) -> OpenRows:
+        """Return what a recorder needs from earlier runs; raises `HistoryError`.
+
+        Before, texts that nothing refers to any more are removed, if that was not done for a month. Later,
+        the recorder may refer to any text that it knows.
+        """
+        with self._writer.transaction() as connection:
+            if self._is_due(connection):
+                remove_unused_texts(connection)
+            return OpenRows(
+                _ids(connection, NAMES),
+                _ids(connection, SHAPES),
+                {
+                    name: connection.scalar(sa.select(sa.func.max(table.c.id))) or 0
+                    for name, table in METADATA.tables.items()
+                    if "id" in table.c
+                },
+                {
+                    table.name: [
+                        tuple(row)
+                        for row in connection.execute(sa.select(table).where(table.c[end].is_(None)))
+                    ]
+                    for table, end in (
+                        (RUNS, "ended"),
+                        (APPLICATIONS, "ended"),
+                        (ALLOCATIONS, "ended"),
+                        (NODES, "left"),
+                    )
+                },
+            )
+
+    def _is_due(self, connection: Connection) -> bool:
+        now = self._writer.now
+        checked = connection.scalar(sa.select(META.c.value).where(META.c.key == CHECKED))
+        if checked is not None and now < datetime.fromisoformat(checked) + CHECK_INTERVAL:
+            return False
+        connection.execute(sa.delete(META).where(META.c.key == CHECKED))
+        connection.execute(sa.insert(META), [{"key": CHECKED, "value": now.isoformat(timespec="seconds")}])
+        return checked is not None
+
+
+def _ids(connection: Connection, table: Table) -> dict[str, int]:
+    number, text = table.c
+    return {row[0]: row[1] for row in connection.execute(sa.select(text, number))}
+
+
+def encode_rows(table: Table, rows: list[Row]) -> str:
+    """Return JSON of rows, the last one of each primary key."""
+    keys = [table.c.keys().index(column.name) for column in table.primary_key]
+    if len(keys) == 1:
+        (key,) = keys
+        latest = list({row[key]: row for row in rows}.values())
+    else:
+        latest = list({tuple(row[key] for key in keys): row for row in rows}.values())
+    try:
+        text = msgspec.json.encode(latest).decode()
+    except UnicodeEncodeError:  # lone surrogates
+        text = ""
+    if not text or len(text) > LARGEST_PART or "\\u0000" in text:
+        latest = [
+            tuple(clean_text(value) if isinstance(value, str) else value for value in row) for row in latest
+        ]
+        text = msgspec.json.encode(latest).decode()
+    return text
+
+
+@cache
+def upsert(table: Table, dialect: str) -> TextClause:
+    """Return the statement that writes the rows of the parameter `rows`, JSON of a list of lists.
+
+    It is one statement for any number of rows, because a thread that steps a database once per row waits for
+    the interpreter's lock each time.
+    """
+    names = [f'"{name}"' for name in table.c.keys()]  # noqa: SIM118 - not a dict
+    keys = [f'"{column.name}"' for column in table.primary_key]
+    is_sqlite = dialect == "sqlite"
+    # Without a condition, SQLite takes ON for that of a join.
+    source = "json_each(:rows) WHERE true" if is_sqlite else "jsonb_array_elements(CAST(:rows AS jsonb))"
+    values = [_value(column, place, is_sqlite) for place, column in enumerate(table.c)]
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
+    return sa.text(
+        f"INSERT INTO {table.name} ({', '.join(names)}) SELECT {', '.join(values)} FROM {source}"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+    )
+
+
+def _value(column: Column[Any], place: int, is_sqlite: bool) -> str:
+    """Return the expression for a value of a row, which any text and number of a resource manager fit."""
+    value = f"json_extract(value, '$[{place}]')" if is_sqlite else f"value ->> {place}"
+    if isinstance(column.type, sa.Text):
+        return f"substr({value}, 1, {INDEXED_TEXT})" if column is APPLICATIONS.c.app_id else value
+    limit = 2**63 - 1 if isinstance(column.type, BigInteger) else 2**31 - 1
+    if "refers" in column.info or column.primary_key:
+        limit = 0
+    if is_sqlite:
+        return f"min(max({value}, {-limit}), {limit})" if limit else value
+    kind = column.type.compile(dialect=_POSTGRESQL)
+    if not limit:
+        return f"CAST({value} AS {kind})"
+    # Not its least and greatest, which ignore an empty value instead of returning it.
+    number = f"CAST({value} AS numeric)"
+    beyond = f"WHEN {number} > {limit} THEN {limit} WHEN {number} < {-limit} THEN {-limit}"
+    return f"CAST(CASE {beyond} ELSE {number} END AS {kind})"

@@ -1,0 +1,1 @@
+"""Claims to devices in the shim: what pods wait for, what the core is told, and what is written."""

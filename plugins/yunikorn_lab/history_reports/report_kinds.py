@@ -1,0 +1,43 @@
+"""Kinds of reports by name, with their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from yunikorn_lab.history_reports.fairness_report import report_fairness
+from yunikorn_lab.history_reports.history_result import HistoryReport
+from yunikorn_lab.history_reports.preemption_report import report_preemption
+from yunikorn_lab.history_reports.report_source import ReportSource
+from yunikorn_lab.history_reports.report_window import Grouping
+from yunikorn_lab.history_reports.usage_report import report_usage
+from yunikorn_lab.history_reports.waits_report import report_waits
+from yunikorn_lab.history_reports.waste_report import report_waste
+
+ALL = ("queue", "user", "group", "template", "tag:")
+
+
+@attrs.frozen
+class ReportKind:
+    """A report, with the groups that it has."""
+
+    make: Callable[[ReportSource, Grouping], HistoryReport]
+    by: str
+    """Groups of its rows by default."""
+    subjects: tuple[str, ...] = ()
+    needs_subject: bool = False
+    """True if a period alone makes no groups."""
+    has_filters: bool = True
+    """False for a report that is of all queues and users at once."""
+
+
+REPORT_KINDS = {
+    "usage": ReportKind(report_usage, "queue", ALL),
+    "waits": ReportKind(report_waits, "queue", ALL),
+    "fairness": ReportKind(
+        report_fairness, "queue", ("queue", "user"), needs_subject=True, has_filters=False
+    ),
+    "preemption": ReportKind(report_preemption, "queue", ("queue", "user", "group"), needs_subject=True),
+    "waste": ReportKind(report_waste, "day", has_filters=False),
+}
