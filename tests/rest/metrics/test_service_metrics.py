@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import sys
+import re
+import subprocess
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -220,10 +221,17 @@ def test_metrics_need_rest() -> None:
         rest_door.metrics_class("on", with_rest=False)
 
 
-def test_metrics_need_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    for module in ("exposition", "service_metrics"):
-        monkeypatch.delitem(sys.modules, f"yunikorn_rest.metrics.{module}")
-    assert rest_door.metrics_class(None, with_rest=True) is None
-    with pytest.raises(UsageError, match=r"prometheus_client is not installed.*yunikorn\[web\]"):
-        rest_door.metrics_class("on", with_rest=True)
+WITHOUT_CLIENT = """
+import sys
+from yunikorn_rest import rest_door
+
+sys.modules["prometheus_client"] = None
+assert rest_door.metrics_class(None, with_rest=True) is None
+rest_door.metrics_class("on", with_rest=True)
+"""
+
+
+def test_metrics_need_their_package(run_python: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = run_python("-c", WITHOUT_CLIENT)
+    assert done.returncode == 1
+    assert re.search(r"prometheus_client is not installed.*yunikorn\[web\]", done.stderr)

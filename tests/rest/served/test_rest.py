@@ -7,9 +7,11 @@ import json
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,6 @@ from yunikorn.cli.main import main
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_rest import rest_door
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.rest_settings import RestSettings
 from yunikorn_rest.served_rest import Rest
@@ -179,19 +180,22 @@ def test_a_used_default_address_leaves_the_service_without_rest(
     assert "The service runs without REST" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "missing", [["starlette.requests", "starlette.datastructures"], ["httptools"], ["jinja2"]], ids=str
-)
+WITHOUT_MODULES = """
+import sys
+from yunikorn.cli.main import main
+from yunikorn_rest import rest_door
+
+sys.modules.update(dict.fromkeys(sys.argv[2].split()))
+assert rest_door.rest_server(None) is None
+assert rest_door.rest_server("off") is None
+sys.exit(main(["serve", "--demo", "--grpc", "off", "--rest", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("missing", ["starlette.requests starlette.datastructures", "httptools", "jinja2"])
 def test_without_a_package_of_the_extra_rest_is_off_unless_requested(
-    missing: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: str, run_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    kept = ("yunikorn_rest.rest_door", "yunikorn_rest.rest_settings")
-    for name in [name for name in sys.modules if name.startswith("yunikorn_rest.") and name not in kept]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in missing:
-        monkeypatch.setitem(sys.modules, name, None)
-    assert rest_door.rest_server(None) is None
-    assert rest_door.rest_server("off") is None
-    assert main(["serve", "--demo", "--grpc", "off", "--rest", FREE]) == 2
-    error = capsys.readouterr().err
-    assert "is not installed, but is needed for --rest: pip install 'yunikorn[web]'" in error
+    done = run_python("-c", WITHOUT_MODULES, FREE, missing)
+    assert done.returncode == 2, done.stderr
+    assert "is not installed, but is needed for --rest: pip install 'yunikorn[web]'" in done.stderr
