@@ -13,6 +13,7 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.input_files import DASH, HeldInput, name_of
+from yunikorn_lab.commands.run_options import PastTime
 from yunikorn_lab.commands.workload import WorkloadSource
 from yunikorn_lab.reporting.provenance import (
     NODES,
@@ -99,7 +100,7 @@ def _text(name: str, value: Any) -> str:
         return ""
     if value is True:
         return "yes"
-    if name == "until":
+    if name == "until" and not isinstance(value, PastTime):
         return spell_duration(value)
     if isinstance(value, (Path, HeldInput)):
         return value.name

@@ -96,7 +96,7 @@ _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends 
 @click.option("--no-reasons", is_flag=True, help="Do not repeat runs for the reasons of first differences.")
 @click.option("--all-figures", is_flag=True, help="Also print figures that are equal under all variants.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@until_option("End at this simulated time, such as 36h.")
+@until_option("End at this simulated time, such as 36h")
 @preempted_option
 @jobs_option
 def command(

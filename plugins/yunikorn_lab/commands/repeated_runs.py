@@ -151,7 +151,7 @@ class _Parsed:
 
 @click.command()
 @workload_options
-@until_option("")
+@until_option("End")
 @preempted_option
 def _run(source: WorkloadSource, until: int | None, preempted: str) -> _Parsed:
     """Parse the options that decide a run."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from yunikorn.errors import UsageError
 from yunikorn.text import number_of
 from yunikorn_commands.option_groups import Decorator
 from yunikorn_history.time_words import parse_time as parse_past_time
+from yunikorn_history.time_words import time_in_zone
 from yunikorn_lab.simulation.scenario_values import parse_time
 from yunikorn_lab.simulation.workload import PREEMPTED, RESTART
 
@@ -25,6 +28,13 @@ Claim = Callable[..., AbstractContextManager["OutFolder"]]
 """Function that claims a folder of results; its context has the folder."""
 
 
+class PastTime(int):
+    """Time of the past (ms since 1970)."""
+
+    def __str__(self) -> str:
+        return time_in_zone(self, UTC)
+
+
 def parse_moment(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
     """Parse a time such as `36h` as the callback of an option; returns nanoseconds."""
     try:
@@ -33,17 +43,24 @@ def parse_moment(_: click.Context, __: click.Parameter, value: str | None) -> in
         raise click.BadParameter(str(error)) from error
 
 
-def parse_date(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """Parse a time of the past such as `2026-03-01` as the callback of an option; returns ms since 1970."""
+def parse_date(_: click.Context, __: click.Parameter, value: str | None) -> PastTime | None:
+    """Parse a time of the past such as `2026-03-01` as the callback of an option."""
     try:
-        return None if value is None else parse_past_time(value, SystemClock().now())
+        return None if value is None else PastTime(parse_past_time(value, SystemClock().now()))
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
 
+def _parse_end(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Parse a simulated time, or one of the past, which has a dash, a colon or begins with a letter."""
+    is_past = value is not None and re.match(r"[a-z]|\d+[-:]\d", value.strip(), re.IGNORECASE)
+    return (parse_date if is_past else parse_moment)(ctx, parameter, value)
+
+
 def until_option(text: str) -> Decorator:
-    """Return the option `--until`, with its help."""
-    return click.option("--until", metavar="TIME", callback=parse_moment, help=text)
+    """Return the option `--until`, with its help; it may be a `PastTime`, the end of a history."""
+    text = f"{text}, or at this date of a history, such as 2026-11-01."
+    return click.option("--until", metavar="TIME", callback=_parse_end, help=text)
 
 
 preempted_option = click.option(

@@ -67,7 +67,7 @@ REPORTING = (
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @condition_options
 @slo_option
-@until_option("End at this simulated time, such as 36h.")
+@until_option("End at this simulated time, such as 36h")
 @click.option(
     "--explain",
     "questions",

@@ -69,7 +69,7 @@ REPORTING = "interrupted: reporting the sizes tested so far (Ctrl-C again ends w
     show_default=True,
     help="Number of sizes to test on each side of the result, since more nodes are not always better.",
 )
-@until_option("End each run at this simulated time, such as 36h.")
+@until_option("End each run at this simulated time, such as 36h")
 @preempted_option
 @seeds_option
 @jobs_option

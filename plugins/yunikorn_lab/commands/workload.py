@@ -42,7 +42,7 @@ from yunikorn_lab.commands.description import (
     describe,
     startup_times,
 )
-from yunikorn_lab.commands.run_options import check_out, parse_date
+from yunikorn_lab.commands.run_options import PastTime, check_out, parse_date
 from yunikorn_lab.commands.sealed_file import write_sealed
 from yunikorn_lab.reporting.tables import duration
 from yunikorn_lab.simulation.adjustments import Adjustments
@@ -65,6 +65,8 @@ OPENB = OpenbOptions()
 BATSIM = BatsimOptions()
 SLURM = SlurmOptions()
 PREFIX = f"{HISTORY}:"
+OF_HISTORY = ("since", "queue", "user")
+"""Options of a history that do not begin with its name."""
 
 
 class _WorkloadPath(InputPath):
@@ -181,16 +183,13 @@ class WorkloadSource:
     slurm_queue: str = option(default=SLURM.queue, show_default=True, help="Queue of Slurm jobs.")
     slurm_user: str = option(default=SLURM.user, show_default=True, help="User of Slurm jobs.")
     slurm_group: str = option(default=SLURM.group, show_default=True, help="Group of Slurm jobs.")
-    history_since: int | None = option(
-        metavar="TIME", callback=parse_date, help="Begin of the part of a history, such as 2026-03-01T12:00."
-    )
-    history_until: int | None = option(
+    since: int | None = option(
         metavar="TIME",
         callback=parse_date,
-        help="End of the part of a history.  [default: its latest record]",
+        help="Replay a history from this time on, such as 2026-03-01T12:00, 7d or 'last month'.",
     )
-    history_queue: str = option(default="", help="Applications of a history in this queue and those below.")
-    history_user: str = option(default="", help="Applications of a history of this user.")
+    queue: str = option(default="", help="Applications of a history in this queue and those below.")
+    user: str = option(default="", help="Applications of a history of this user.")
     load_plugins: tuple[Path | str, ...] = option(default=(), **LOAD_PLUGINS)
     given: tuple[str, ...] = ()
     """Names of the options that were given on the command line."""
@@ -246,15 +245,15 @@ class WorkloadSource:
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
             batsim=BatsimOptions(self.batsim_queue, self.batsim_user),
             slurm=SlurmOptions(self.slurm_queue, self.slurm_user, self.slurm_group),
-            history=HistoryFilter(since=self.history_since, queue=self.history_queue, user=self.history_user),
+            history=HistoryFilter(since=self.since and int(self.since), queue=self.queue, user=self.user),
             strict=self.strict,
             seed=seed,
         )
 
     def _check_options(self, form: str) -> None:
         """Raise `UsageError` if an option was given that only applies to another format."""
-        wrong = [name for name in self.given if name.partition("_")[0] in (*FORMATS, HISTORY)]
-        wrong = [name for name in wrong if name.partition("_")[0] != form]
+        of = {name: HISTORY if name in OF_HISTORY else name.partition("_")[0] for name in self.given}
+        wrong = [name for name, one in of.items() if one in (*FORMATS, HISTORY) and one != form]
         if self.nodes is not None and "openb_gpus" in wrong:
             wrong.remove("openb_gpus")  # the nodes may be an openb list
         if self.strict and form in (SCENARIO, HISTORY):
@@ -324,11 +323,19 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given = {name: arguments.pop(name) for name in names if name in arguments}
         source_of = click.get_current_context().get_parameter_source
         named = tuple(name for name in given if source_of(name) is ParameterSource.COMMANDLINE)
+        end, past = arguments.get("until"), str(given["workload"])
+        if isinstance(end, PastTime):
+            if not past.startswith(PREFIX):
+                raise UsageError(
+                    f"--until: a date is for the workload {PREFIX}FILE, expected a simulated time such as 36h"
+                )
+            arguments["until"] = None
         # A stream is read once, here, and sent to the workers of a comparison.
-        if (past := given.get("workload")) is not None and str(past).startswith(PREFIX):
+        if past.startswith(PREFIX):
             with importing_extra("history", f"for --workload {PREFIX}..."):
                 from yunikorn_lab.simulation.history_workload import hold_history
-            given["workload"] = hold_history(str(past).removeprefix(PREFIX), given["history_until"])
+            until = int(end) if isinstance(end, PastTime) else None
+            given["workload"] = hold_history(past.removeprefix(PREFIX), until)
         given |= {
             name: hold(given[name]) for name in ("workload", "nodes") if isinstance(given.get(name), Path)
         }

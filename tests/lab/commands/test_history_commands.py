@@ -59,8 +59,8 @@ def test_simulate_compares_with_what_happened(run: Run, files: tuple[str, ...], 
 
 
 def test_options_choose_a_part(run: Run, files: tuple[str, ...]) -> None:
-    part = ("--history-since", "2026-11-01T01:00Z", "--history-until", "2026-11-01T03:00+01:00")
-    for more, count in ((("--history-queue", "root.a"), 30), (("--history-user", "u1"), 20), ((), 60)):
+    part = ("--since", "2026-11-01T01:00Z", "--until", "2026-11-01T03:00+01:00")
+    for more, count in ((("--queue", "root.a"), 30), (("--user", "u1"), 20), ((), 60)):
         status, out, err = run("simulate", *files, *part, *more, "--json")
         assert (status, json.loads(out)["applications"]["submitted"]) == (0, count + (not more)), err
 
@@ -82,11 +82,14 @@ def test_a_history_has_other_options_than_a_file(run: Run, files: tuple[str, ...
     )
     scenario = (*files[:3], str(tmp_path / "s.yaml"))
     for given, expected in (
-        ((*scenario, "--history-user", "ann"), "--history-user applies to another format: "),
+        ((*scenario, "--user", "ann"), "--user applies to another format: "),
         ((*files, "--swf-queue", "root.a"), "--swf-queue applies to another format: "),
         ((*files, "--strict"), "--strict applies to a trace: "),
-        ((*files, "--history-since", "sometimes"), "is no time"),
-        ((*files, "--history-since", "2027-01-01"), "the window is empty"),
+        ((*scenario, "--until", "2026-11-01"), "a date is for the workload history:FILE"),
+        ((*files, "--until", "soon"), "'soon' is no time"),
+        ((*files, "--until", "36x"), "such as 90, 30s, 1h30m or 1d"),
+        ((*files, "--since", "sometimes"), "is no time"),
+        ((*files, "--since", "2027-01-01"), "the window is empty"),
         ((*files[:3], f"history:{tmp_path}/none.db"), "no such file"),
         ((*files[:3], "history:"), "expected the path of a file"),
         ((*files, "--seed", "1"), "a seed has no effect"),
