@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 
 import attrs
 
+from yunikorn.accounting.event_batch import Source
 from yunikorn.clock import MILLISECOND
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.queue import Queue
@@ -82,24 +83,31 @@ class SampledConfig:
 
 
 @attrs.define
-class SampledCore:
-    """State of a core at one moment, which later changes do not affect."""
+class SampledPartition:
+    """Queues, users and room of a partition at one moment."""
 
-    time: int
-    """Time (ms)."""
     leaves: dict[str, SampledUse] = attrs.Factory(dict)
     """Use by leaf queue."""
     bounds: dict[str, tuple[Tally, Tally]] = attrs.Factory(dict)
     """Guarantee and quota by queue, for those that have any."""
     users: dict[str, SampledUse] = attrs.Factory(dict)
-    nodes: list[SampledNode] = attrs.Factory(list)
-    partitions: set[tuple[str, str]] = attrs.Factory(set)
-    """Resource manager and name of each partition."""
+    nodes: int = 0
     capacity: Tally = attrs.Factory(dict)
     free: Tally = attrs.Factory(dict)
     """Amounts that nodes may still give to requests."""
     causes: dict[str, Tally] = attrs.Factory(dict)
     """Pending amounts by the cause of their wait."""
+
+
+@attrs.define
+class SampledCore:
+    """State of a core at one moment, which later changes do not affect."""
+
+    time: int
+    """Time (ms)."""
+    partitions: dict[Source, SampledPartition] = attrs.Factory(dict)
+    """Partitions by resource manager and name."""
+    nodes: list[SampledNode] = attrs.Factory(list)
     waits: list[SampledWait] = attrs.Factory(list)
     configs: list[SampledConfig] = attrs.Factory(list)
     failures: list[tuple[str, str, int]] = attrs.Factory(list)
@@ -112,7 +120,7 @@ def take_sample(scheduler: Scheduler) -> Generator[None, None, SampledCore]:
     """Return a sample; `CoreReader.read` carries it out."""
     found = SampledCore(scheduler.clock.now() // MILLISECOND)
     for rm_id, at in scheduler.all_partitions():
-        found.partitions.add((rm_id, at.partition.config_name))
+        found.partitions[rm_id, at.partition.config_name] = SampledPartition()
         yield from explained_in_slices(scheduler, _read_queues(found, rm_id, at))
         yield from _read_nodes(found, rm_id, at)
     found.failures = [(one.plugin, one.message, one.count) for one in scheduler.failures]
@@ -129,21 +137,22 @@ def configurations(scheduler: Scheduler) -> list[SampledConfig]:
 
 
 def _read_queues(found: SampledCore, rm_id: str, at: PartitionScheduler) -> Slices:
+    of = found.partitions[rm_id, at.partition.config_name]
     for queue in list(at.partition.queues):
         found.read += 1
         if found.read % AT_ONCE == 0:
             yield
         quota = queue.max if queue.parent is not None else None
         if queue.guaranteed or quota:
-            bounds = found.bounds.setdefault(queue.path, ({}, {}))
-            grow(bounds[0], queue.guaranteed)
-            grow(bounds[1], quota or {})
+            of.bounds[queue.path] = {**queue.guaranteed}, {**(quota or {})}
         if queue.applications:
             yield from _read_applications(found, rm_id, at, queue)
 
 
 def _read_applications(found: SampledCore, rm_id: str, at: PartitionScheduler, queue: Queue) -> Slices:
-    leaf = found.leaves.setdefault(queue.path, SampledUse())
+    source = rm_id, at.partition.config_name
+    of = found.partitions[source]
+    leaf = of.leaves.setdefault(queue.path, SampledUse())
     for app in list(queue.applications.values()):
         found.read += 1
         if found.read % AT_ONCE == 0:
@@ -154,26 +163,24 @@ def _read_applications(found: SampledCore, rm_id: str, at: PartitionScheduler, q
         pending = app.pending if app.has_waiting else {}
         one = SampledUse(app.allocated, pending, int(app.counted), int(bool(cause)))
         leaf.add(one)
-        found.users.setdefault(app.user, SampledUse()).add(one)
+        of.users.setdefault(app.user, SampledUse()).add(one)
         if cause:
-            grow(found.causes.setdefault(cause, {}), one.pending)
-            wait = SampledWait(
-                rm_id, at.partition.config_name, app.id, cause, app.waiting_since // MILLISECOND
-            )
-            found.waits.append(wait)
+            grow(of.causes.setdefault(cause, {}), one.pending)
+            found.waits.append(SampledWait(*source, app.id, cause, app.waiting_since // MILLISECOND))
 
 
 def _read_nodes(found: SampledCore, rm_id: str, at: PartitionScheduler) -> Slices:
-    grow(found.capacity, at.partition.cluster.total)
-    name = at.partition.config_name
+    source = rm_id, at.partition.config_name
+    of = found.partitions[source]
+    of.capacity, of.nodes = {**at.partition.cluster.total}, len(at.partition.nodes)
     for node in list(at.partition.nodes.values()):
         found.read += 1
         if found.read % AT_ONCE == 0:
             yield
         if node.schedulable:
-            grow(found.free, {name: amount for name, amount in node.available.items() if amount > 0})
+            grow(of.free, {name: amount for name, amount in node.available.items() if amount > 0})
         used = node.allocated if node.allocations else None
         found.nodes.append(
-            SampledNode(rm_id, name, node.id, node.capacity, node.attributes, node.schedulable, used)
+            SampledNode(*source, node.id, node.capacity, node.attributes, node.schedulable, used)
         )
     yield

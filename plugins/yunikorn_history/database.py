@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import YunikornError, printable
 from yunikorn_commands.extras import importing_extra
 from yunikorn_history.history_tables import META, METADATA, NAMES, SCHEMA_VERSION
+from yunikorn_history.schema_steps import STEPS, Step
 
 _log = logging.getLogger("yunikorn.history")
 
@@ -40,10 +41,6 @@ LOG_SIZE = "journal_size_limit=67108864"
 OWN_SUFFIXES = (".db", ".history", ".sqlite", ".sqlite3")
 """A file with other content is set aside only if it has one of these names, so that no file of another kind
 loses its name to a typing error."""
-
-Step = Callable[[Connection], None]
-MIGRATIONS: dict[int, Step] = {}
-"""Steps from a version of the schema to the next one."""
 
 
 class HistoryError(YunikornError):
@@ -278,7 +275,7 @@ def prepare(connection: Connection, location: HistoryLocation, now: datetime) ->
     """Create the tables, or migrate those of an older version."""
     version = read_version(connection, location)
     if version is not None:
-        migrate(connection, location, version, SCHEMA_VERSION, MIGRATIONS)
+        migrate(connection, location, version, SCHEMA_VERSION, STEPS)
         return
     if location.url is not None and connection.scalar(sa.text("SHOW server_encoding")) != "UTF8":
         raise HistoryError(

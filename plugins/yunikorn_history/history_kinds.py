@@ -24,7 +24,8 @@ from yunikorn_history.rows import clean_text
 from yunikorn_history.time_words import LATEST, parse_time
 
 TIMES = ("since", "until")
-OF_APPLICATIONS = ("user", "group", "queue", "application", "template", "tag", "preempted")
+PLACES = ("rm", "partition")
+OF_APPLICATIONS = ("user", "group", "queue", *PLACES, "application", "template", "tag", "preempted")
 EXITS = tuple(one.name for one in TerminationType)
 BUCKETS = ("minute", "hour", "day")
 LARGEST_PAGE = 10_000
@@ -35,6 +36,8 @@ FILTERS = {
     "group": "only of users of this group",
     "queue": "only in this queue and the queues below",
     "node": "only on this node",
+    "rm": "only of the resource manager with this id",
+    "partition": "only in this partition",
     "state": "only applications with this latest state; only actions with this outcome",
     "application": "only of the application with this id",
     "template": "only applications whose ids differ in numbers, hashes or dates at most",
@@ -78,6 +81,11 @@ class HistoryKind:
         return known.get(name, ())
 
 
+def _series(path: str, query: str, *filters: str) -> HistoryKind:
+    accepted = (*filters, *PLACES, "bucket")
+    return HistoryKind(path, past_records.SeriesPoint, query, accepted, buckets=BUCKETS, position=4)
+
+
 KINDS = {
     "apps": HistoryKind(
         "applications",
@@ -87,20 +95,16 @@ KINDS = {
         (*APPLICATION.states, "Removed"),
     ),
     "tasks": HistoryKind("tasks", past_records.PastTask, "tasks", (*OF_APPLICATIONS, "node", "exit")),
-    "queues": HistoryKind("queues", past_records.SeriesPoint, "queues", ("queue", "bucket"), buckets=BUCKETS),
-    "users": HistoryKind("users", past_records.SeriesPoint, "users", ("user", "bucket"), buckets=BUCKETS),
-    "nodes": HistoryKind("nodes", past_records.PastNode, "nodes", ("node",)),
-    "node-series": HistoryKind(
-        "node-series", past_records.SeriesPoint, "node_series", ("node", "bucket"), buckets=BUCKETS
-    ),
-    "partition": HistoryKind(
-        "partition", past_records.SeriesPoint, "partition", ("bucket",), buckets=BUCKETS
-    ),
+    "queues": _series("queues", "queues", "queue"),
+    "users": _series("users", "users", "user"),
+    "nodes": HistoryKind("nodes", past_records.PastNode, "nodes", ("node", *PLACES)),
+    "node-series": _series("node-series", "node_series", "node"),
+    "partition": _series("partition", "partition"),
     "usage": HistoryKind(
         "usage",
         past_records.UsagePoint,
         "usage",
-        ("user", "group", "queue", "bucket"),
+        ("user", "group", "queue", *PLACES, "bucket"),
         buckets=BUCKETS[1:],
         position=7,
     ),

@@ -123,6 +123,7 @@ class HistorySearch:
             legs.add_all(each, visible)
         if wanted.tag:
             legs.filters.append(self._has_tag(wanted.tag))
+        legs.filters += self.places(APPLICATIONS)
         if wanted.preempted is not None:
             legs.filters.append((_APP.preempted > 0) == wanted.preempted)
         return legs
@@ -209,6 +210,11 @@ class HistorySearch:
             own = set(self.named(wanted.scope.user))
             found = own if found is None else found & own
         return None if found is None else sorted(found)
+
+    def places(self, table: Table) -> list[Where]:
+        """Return the conditions of rows of the wanted resource manager and partition."""
+        given = {"rm": self._wanted.rm, "partition": self._wanted.partition}
+        return [(table.c[name] + 0).in_(self.named(text)) for name, text in given.items() if text]
 
     def visible(self, columns: Mapping[str, ColumnElement[int]]) -> list[Where]:
         """Return the conditions of rows with a queue and a user, by the columns that have them."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, SmallInteger, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of these tables; `meta` of a database has its own."""
 
 METADATA = MetaData()
@@ -95,6 +95,7 @@ APPLICATIONS = Table(
     _json("service"),  # service of the ended allocations, without placeholders and preempted ones
     _json("lost_service"),  # service of preempted allocations that are no placeholders
     _json("placeholder_service"),  # service of ended placeholders, also of preempted ones
+    _json("doubts"),  # of the recorder: submissions of which it is not certain yet whether they are this one
     Index("applications_submitted", "submitted"),
     Index("applications_user", "user", "submitted"),
     Index("applications_queue", "queue", "submitted"),
@@ -138,9 +139,11 @@ SERIES = Table(
     "series",
     METADATA,
     Column("kind", SmallInteger, primary_key=True),
-    _name("name", key=True),  # 0 for the whole partition
+    _name("name", key=True),  # 0 for a whole partition
     Column("level", SmallInteger, primary_key=True),
     Column("time", BigInteger, primary_key=True),  # beginning of the bucket, in UTC
+    _name("rm", key=True),  # 0 of a history of version 1: all resource managers and partitions
+    _name("partition", key=True),
     _json("data", nullable=False),
     Index("series_time", "level", "time"),
     sqlite_with_rowid=False,
@@ -154,8 +157,7 @@ placement of these, in buckets by powers of the square root of two), `preempted`
 `waiting`, `started`, `waits`. Nodes: `capacity` (amounts, latest), `schedulable` (part of the samples). The
 partition: `capacity`, `nodes`, and `idle` (`{cause: service}`: amounts that were free while requests waited,
 by the cause of their waits). Queues are those of the configuration and their parents; names are full paths.
-Equal names of several resource managers and partitions share a series, in which their use adds up; that of
-the partition has all partitions.
+Each resource manager and partition has its own; `merged_data` adds up equal names of several.
 """
 QUEUE_SERIES, USER_SERIES, NODE_SERIES, PARTITION_SERIES = 1, 2, 3, 4
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

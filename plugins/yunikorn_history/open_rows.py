@@ -5,7 +5,7 @@ Names, such as those of queues and users, are ids of `names`. Times are millisec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -75,6 +75,7 @@ class OpenApplication:
     service: dict[str, int] = attrs.Factory(dict)
     lost_service: dict[str, int] = attrs.Factory(dict)
     placeholder_service: dict[str, int] = attrs.Factory(dict)
+    doubts: list[Any] = attrs.Factory(list)
     source: Any = None
     """Application of the core; None until it is reported in this process."""
     alive: int = 0
@@ -167,6 +168,7 @@ class OpenApplication:
             _json_or_none(self.service),
             _json_or_none(self.lost_service),
             _json_or_none(self.placeholder_service),
+            json_text(self.doubts) if self.doubts else None,
         )
 
     @classmethod
@@ -183,9 +185,11 @@ class OpenApplication:
 
 
 _APPLICATION_FIELDS = [field.name for field in attrs.fields(OpenApplication)]
-_JSON_FIELDS = {"states": msgspec.json.decode} | dict.fromkeys(
-    ("waits", "service", "lost_service", "placeholder_service"), _read_json
-)
+_JSON_FIELDS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("waits", "service", "lost_service", "placeholder_service"), _read_json),
+    "states": msgspec.json.decode,
+    "doubts": lambda text: _read_json(text) or [],
+}
 
 
 @attrs.define(eq=False)

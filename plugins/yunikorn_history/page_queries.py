@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from yunikorn_history.fetched_rows import FetchedRows
@@ -21,6 +24,7 @@ from yunikorn_history.history_tables import (
     USER_SERIES,
 )
 from yunikorn_history.queries import HistoryQueries
+from yunikorn_history.sampled_series import merged_data
 
 Bucket = tuple[int, Mapping[str, Any]]
 """Begin of a minute, hour or day (ms), and what `series.data` has of it."""
@@ -46,13 +50,18 @@ class PageQueries:
             return None if first is None else (first, last)
 
     def buckets(self, kind: str, name: str, level: int, since: int, until: int) -> list[Bucket]:
-        """Return the buckets of a queue, user, node or, without a name, of the partition, oldest first."""
+        """Return the buckets of a queue, user, node or, without a name, of everything, oldest first.
+
+        Equal names of several partitions are added up.
+        """
         c, number = SERIES.c, sa.select(NAMES.c.id).where(NAMES.c.text == name)
-        where = [c.kind == KINDS.get(kind, PARTITION_SERIES), c.name.in_(number), c.level == level]
-        statement = sa.select(SERIES).where(*where, c.time >= since, c.time < until).order_by(c.time)
+        code = KINDS.get(kind, PARTITION_SERIES)
+        where = [c.kind == code, c.name.in_(number), c.level == level, c.time >= since, c.time < until]
+        statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
         with self._connections.connected() as fetched:
-            found = fetched.records(SERIES, fetched.rows(statement))
-            return [(one["time"], one["data"]) for one in found]
+            parts = groupby(fetched.rows(statement), itemgetter(0))
+            merged = [(time, merged_data(code, [text for _, text in of])) for time, of in parts]
+            return [(time, msgspec.json.decode(text)) for time, text in merged]
 
     def is_charted(self, kind: str, name: str) -> bool:
         """Return True if a queue, user or node has a series."""

@@ -121,6 +121,8 @@ class SeriesPoint:
     time: int = always("beginning (ms since 1970)")
     bucket: str = always("`minute`, `hour` or `day`")
     name: str = optional("queue, user or node; absent for the partition", "")
+    rm_id: str = optional("id of the resource manager; absent for all, from version 1", "", name="rmID")
+    partition: str = optional("name of the partition; absent for all, from version 1", "")
     n: int = always("number of samples", 0)
     used: Means = always("mean of what was allocated", NONE)
     pending: Means = optional("mean of what was requested and not allocated", NONE)

@@ -18,7 +18,7 @@ from sqlalchemy import Column, ColumnElement, Table
 
 from yunikorn_history import history_tables as tables
 from yunikorn_history.database import open_reader
-from yunikorn_history.fetched_rows import HistoryConnections
+from yunikorn_history.fetched_rows import FetchedRows, HistoryConnections
 from yunikorn_history.history_filter import EVERYTHING, HistoryFilter, Position
 from yunikorn_history.history_search import HistorySearch, newest
 from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS
@@ -154,8 +154,10 @@ class HistoryQueries:
 
     def _series(self, kind: int, wanted: HistoryFilter) -> HistoryPage[SeriesPoint]:
         table, c, level = tables.SERIES, tables.SERIES.c, LEVELS[wanted.bucket]
+        order = (c.time, c.name, c.rm, c.partition)
         with self.connections.connected() as fetched:
-            names = HistorySearch(fetched, wanted).names_of_series(_NAMES_OF[kind])
+            search = HistorySearch(fetched, wanted)
+            names = search.names_of_series(_NAMES_OF[kind])
             # One name has all of its buckets in the order of the page; of several, all are in that of time.
             single = names is not None and len(names) <= 1
             where: list[ColumnElement[bool]] = [c.level == level]
@@ -163,15 +165,14 @@ class HistoryQueries:
             if names is not None:
                 where.append(c.name == sum(names) if single else (c.name + 0).in_(names))
                 where += [] if names else [sa.false()]
-            where += _buckets(c.time, wanted)
+            where += [*_buckets(c.time, wanted), *search.places(table), *_before(order, wanted)]
             # The keys are in the index by time, where those of other kinds are passed over quickly.
-            keys = newest(sa.select(*table.primary_key).where(*where), c.time, c.name, wanted).subquery()
-            same = sa.and_(*(table.c[name] == column for name, column in keys.c.items()))
-            found = sa.select(table).join(keys, same).order_by(c.time.desc(), c.name.desc())
-            rows = fetched.rows(found)
-            page = [_point(one) for one in fetched.records(table, rows[: wanted.limit])]
-            last = rows[wanted.limit - 1] if len(rows) > wanted.limit else None
-            return HistoryPage(tuple(page), None if last is None else (last[3], last[1]))
+            newest_first = [column.desc() for column in order]
+            keys = sa.select(*table.primary_key).where(*where).order_by(*newest_first)
+            some = keys.limit(wanted.limit + 1).subquery()
+            same = sa.and_(*(table.c[name] == column for name, column in some.c.items()))
+            rows = fetched.rows(sa.select(table).join(some, same).order_by(*newest_first))
+            return _keyed_page(fetched, table, rows, [column.name for column in order], wanted, _point)
 
     def usage(self, wanted: HistoryFilter = EVERYTHING) -> HistoryPage[UsagePoint]:
         """Return the exact service of users in leaf queues, by hours or days."""
@@ -180,24 +181,20 @@ class HistoryQueries:
         with self.connections.connected() as fetched:
             where = [c.level == max(LEVELS[wanted.bucket], LEVELS["hour"]), *_buckets(c.time, wanted)]
             where += HistorySearch(fetched, wanted).visible({column.name: column + 0 for column in keys})
-            if wanted.after is not None:
-                # The comparison of the times alone can use the index.
-                behind = sa.tuple_(*keys) < sa.tuple_(*map(sa.literal, wanted.after))
-                where += [c.time <= wanted.after[0], behind]
+            where += HistorySearch(fetched, wanted).places(table)
+            where += _before(keys, wanted)
             statement = sa.select(table).where(*where).order_by(*(key.desc() for key in keys))
             rows = fetched.rows(statement.limit(wanted.limit + 1))
-            page = [_usage(one) for one in fetched.records(table, rows[: wanted.limit])]
-            more = len(rows) > wanted.limit
-            return HistoryPage(
-                tuple(page), tuple(rows[wanted.limit - 1][1 : 1 + len(keys)]) if more else None
-            )
+            return _keyed_page(fetched, table, rows, [key.name for key in keys], wanted, _usage)
 
     # -- smaller tables ------------------------------------------------------------------------------
 
     def nodes(self, wanted: HistoryFilter = EVERYTHING) -> HistoryPage[PastNode]:
         """Return nodes by the time of their addition."""
         c = tables.NODES.c
-        where = [] if wanted.since is None else [sa.or_(c.left.is_(None), c.left >= wanted.since)]
+        where: list[ColumnElement[bool]] = (
+            [] if wanted.since is None else [sa.or_(c.left.is_(None), c.left >= wanted.since)]
+        )
         return self._small(c.joined, where, {"name": wanted.node}, wanted, _node)
 
     def configs(self, wanted: HistoryFilter = EVERYTHING) -> HistoryPage[PastConfig]:
@@ -251,7 +248,8 @@ class HistoryQueries:
         assert isinstance(table, Table)
         with self.connections.connected() as fetched:
             search = HistorySearch(fetched, wanted)
-            given = (table.c[column].in_(search.named(text)) for column, text in named.items() if text)
+            given = [table.c[column].in_(search.named(text)) for column, text in named.items() if text]
+            where = [*where, *(search.places(table) if "partition" in table.c else [])]
             until = [] if wanted.until is None else [moment < wanted.until]
             statement = sa.select(table).where(*where, *until, *given)
             rows = fetched.rows(newest(statement, moment, table.c.id, wanted))
@@ -269,6 +267,31 @@ def _page(
     last = rows[wanted.limit - 1] if len(rows) > wanted.limit else None
     following = None if last is None else (last[moment], last["id"])
     return HistoryPage(tuple(made(one) for one in rows[: wanted.limit]), following)
+
+
+def _keyed_page(
+    fetched: FetchedRows,
+    table: Table,
+    rows: list[list[Any]],
+    key: Sequence[str],
+    wanted: HistoryFilter,
+    made: Callable[[Values], T],
+) -> HistoryPage[T]:
+    """Return a page of a table without numbers, whose positions are those of a key."""
+    page = fetched.records(table, rows[: wanted.limit])
+    following = None
+    if len(rows) > wanted.limit:
+        last = dict(zip(table.c.keys(), rows[wanted.limit - 1], strict=True))
+        following = tuple(last[name] for name in key)
+    return HistoryPage(tuple(made(one) for one in page), following)
+
+
+def _before(key: Sequence[ColumnElement[int]], wanted: HistoryFilter) -> list[ColumnElement[bool]]:
+    """Return the condition of the rows behind the page before, whose key begins with a time."""
+    if wanted.after is None:
+        return []
+    # The comparison of the times alone can use the index.
+    return [key[0] <= wanted.after[0], sa.tuple_(*key) < sa.tuple_(*map(sa.literal, wanted.after))]
 
 
 def _since(moment: Column[int], wanted: HistoryFilter) -> list[ColumnElement[bool]]:
@@ -340,6 +363,7 @@ def _run_times(by: Sequence[str], names: Sequence[str], buckets: Counter[int]) -
 def _point(one: Values) -> SeriesPoint:
     data = {**one["data"], "time": one["time"], "name": one["name"]}
     drained = 1 - data.get("schedulable", 1)
+    data |= {"rm_id": one["rm"], "partition": one["partition"]}
     return _made(SeriesPoint, {}, data, bucket=_BUCKETS[one["level"]], drained=drained)
 
 

@@ -89,7 +89,7 @@ class RecordedCore:
 
     def observe(self, entries: Sequence[Entry], source: Source) -> None:
         """Take entries of the events of a partition."""
-        self._series.observe(entries)
+        self._series.observe(entries, source)
         self._nodes.observe(entries, source)
 
     def rows(self, now: int) -> Iterator[tuple[str, Row]]:

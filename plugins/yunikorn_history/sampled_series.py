@@ -14,11 +14,11 @@ from typing import Any
 
 import attrs
 
-from yunikorn.accounting.event_batch import ALLOCATED, RELEASED, Entry
+from yunikorn.accounting.event_batch import ALLOCATED, RELEASED, Entry, Source
 from yunikorn.clock import MILLISECOND
 from yunikorn.event_types import EventDetail
 from yunikorn.resources import Tally, grow
-from yunikorn_history.core_sample import SampledCore, SampledUse
+from yunikorn_history.core_sample import SampledCore, SampledPartition, SampledUse
 from yunikorn_history.history_tables import (
     LEVELS,
     NODE_SERIES,
@@ -38,8 +38,8 @@ AT_ONCE = 50
 """Number of points and rows between two pauses, in which other threads continue."""
 _MEANS = ("running", "waiting", "unschedulable")
 _pause = ThreadEvent().wait
-Name = tuple[int, int]
-"""Kind and id of the name of a series."""
+Name = tuple[int, int, int, int]
+"""Kind of a series, and the ids of its name, resource manager and partition."""
 
 
 @attrs.define
@@ -127,15 +127,15 @@ class SampledSeries:
         There are later ones if the clock was set back before the start: that time comes again.
         """
         self._names = names
-        self._placed: dict[tuple[str, str], SampledPoint] = {}
-        """Placements and preemptions since the latest sample, by queue and user."""
+        self._placed: dict[Source, dict[tuple[str, str], SampledPoint]] = {}
+        """Placements and preemptions since the latest sample, by partition, queue and user."""
         self._ended: list[_Bucket] = []
         """Buckets that are over, and have rows to be written."""
         self._number = 0
         self._kept: dict[tuple[int, int], list[tuple[Name, str]]] = {}
         """Names and JSON of the rows of buckets that are not begun, by level and time."""
-        for kind, name, level, time, text in kept:
-            self._kept.setdefault((level, time), []).append(((kind, name), text))
+        for kind, name, level, time, rm, partition, text in kept:
+            self._kept.setdefault((level, time), []).append(((kind, name, rm, partition), text))
         self._buckets = {level: self._begun(level, now - now % length) for level, length in LEVELS.items()}
 
     def _begun(self, level: int, time: int) -> _Bucket:
@@ -145,21 +145,22 @@ class SampledSeries:
         bucket, numbers = _Bucket(level, time), dict[Name, int]()
         for name, text in self._kept.pop((level, time), ()):
             bucket.points[name], numbers[name] = SampledPoint.of_text(name[0], text)
-        bucket.samples = numbers.get((PARTITION_SERIES, 0), 0)
+        bucket.samples = max((n for name, n in numbers.items() if name[0] == PARTITION_SERIES), default=0)
         for name, point in bucket.points.items():
             # Other names are written with each sample in which they have anything.
             point.missed = bucket.samples - numbers[name] if name[0] == NODE_SERIES else 0
         return bucket
 
-    def observe(self, entries: Iterable[Entry]) -> None:
+    def observe(self, entries: Iterable[Entry], source: Source) -> None:
         """Count placements and preemptions."""
+        placed = self._placed.setdefault(source, {})
         for entry in entries:
             if type(entry) is not tuple or entry[0] not in (ALLOCATED, RELEASED):
                 continue
             allocation = entry[2]
             if allocation.placeholder:
                 continue
-            point = self._placed.setdefault((allocation.queue_name, allocation.app.user), SampledPoint())
+            point = placed.setdefault((allocation.queue_name, allocation.app.user), SampledPoint())
             if entry[0] is RELEASED:
                 point.preempted += entry[4] == EventDetail.ALLOC_PREEMPT
             elif allocation.ask is not None:
@@ -182,10 +183,11 @@ class SampledSeries:
             for name in bucket.points:
                 if name[0] == NODE_SERIES and name[1] % TURNS == self._number % TURNS:
                     bucket.changed[name] = None
-        for number, (kind, text, point) in enumerate(self._points(sample, passed)):
+        for number, (kind, text, source, point) in enumerate(self._points(sample, passed)):
             if number % AT_ONCE == AT_ONCE - 1:
                 _pause(1e-5)
-            name = kind, self._names.of(text)
+            of = self._names.of
+            name = kind, of(text), of(source[0]), of(source[1])
             for bucket in list(self._buckets.values())[kind == NODE_SERIES :]:
                 bucket.points.setdefault(name, SampledPoint()).merge(point)
                 if kind != NODE_SERIES:
@@ -196,39 +198,21 @@ class SampledSeries:
         for bucket in self._buckets.values():
             bucket.changed = dict.fromkeys(bucket.points)
 
-    def _points(self, sample: SampledCore, passed: int) -> Iterator[tuple[int, str, SampledPoint]]:
-        """Yield kind, name and values of all that has something; the partition is last."""
-        queues: dict[str, SampledPoint] = {}
-        users: dict[str, SampledPoint] = {}
-        placed, self._placed = self._placed, {}
-        parts = [(path, use) for path, use in sample.leaves.items()]
-        parts += [(path, point) for (path, _), point in placed.items()]
-        for path, use in parts:
-            while path:
-                queues.setdefault(path, SampledPoint()).merge(use)
-                path = path.rpartition(".")[0]
-        parts = [(user, use) for user, use in sample.users.items()]
-        for user, use in [*parts, *((user, point) for (_, user), point in placed.items())]:
-            users.setdefault(user, SampledPoint()).merge(use)
-        total = SampledPoint(idle=idle_of(sample, passed))
-        total.latest = {"capacity": sample.capacity, "nodes": len(sample.nodes)}
-        for path, point in queues.items():
-            if "." not in path:
-                total.merge(point)
-            if not point.is_empty:
-                bounds = zip(("guaranteed", "max"), sample.bounds.get(path, ()), strict=False)
-                point.latest = {name: amounts for name, amounts in bounds if amounts}
-                yield QUEUE_SERIES, path, point
-        for user, point in users.items():
-            if not point.is_empty:
-                yield USER_SERIES, user, attrs.evolve(point, pending={}, preempted=0)
+    def _points(self, sample: SampledCore, passed: int) -> Iterator[tuple[int, str, Source, SampledPoint]]:
+        """Yield kind, name, partition and values of all that has something."""
+        every = {source: placed for source, placed in self._placed.items() if placed}
+        self._placed = {}
+        # What was placed in a partition that has gone since counts, too.
+        for source in dict.fromkeys((*sample.partitions, *every)):
+            of = sample.partitions.get(source) or SampledPartition()
+            for kind, name, point in _points_of(of, every.get(source, {}), passed):
+                yield kind, name, source, point
         for node in sample.nodes:
             if node.used is not None or not node.schedulable:
                 unschedulable = int(not node.schedulable)
-                latest = {"capacity": node.capacity}
-                used = node.used or {}
-                yield NODE_SERIES, node.name, SampledPoint(used, unschedulable=unschedulable, latest=latest)
-        yield PARTITION_SERIES, "", total
+                point = SampledPoint(node.used or {}, unschedulable=unschedulable)
+                point.latest = {"capacity": node.capacity}
+                yield NODE_SERIES, node.name, (node.rm, node.partition), point
 
     def rows(self) -> Iterator[Row]:
         """Yield up to `MOST` rows that have changed."""
@@ -240,8 +224,54 @@ class SampledSeries:
                 number += 1
                 if number % AT_ONCE == 0:
                     _pause(1e-5)
-                yield (*name, bucket.level, bucket.time, bucket.points[name].text(name[0], bucket.samples))
+                data = bucket.points[name].text(name[0], bucket.samples)
+                yield (*name[:2], bucket.level, bucket.time, *name[2:], data)
         self._ended = [bucket for bucket in self._ended if bucket.changed]
+
+
+def _points_of(
+    of: SampledPartition, placed: dict[tuple[str, str], SampledPoint], passed: int
+) -> Iterator[tuple[int, str, SampledPoint]]:
+    """Yield kind, name and values of queues, of users and of the whole of a partition."""
+    queues, users = dict[str, SampledPoint](), dict[str, SampledPoint]()
+    for path, use in (*of.leaves.items(), *((path, point) for (path, _), point in placed.items())):
+        while path:
+            queues.setdefault(path, SampledPoint()).merge(use)
+            path = path.rpartition(".")[0]
+    for user, use in (*of.users.items(), *((user, point) for (_, user), point in placed.items())):
+        users.setdefault(user, SampledPoint()).merge(use)
+    total = SampledPoint(idle=idle_of(of, passed))
+    total.latest = {"capacity": of.capacity, "nodes": of.nodes}
+    for path, point in queues.items():
+        if "." not in path:
+            total.merge(point)
+        if not point.is_empty:
+            bounds = zip(("guaranteed", "max"), of.bounds.get(path, ()), strict=False)
+            point.latest = {name: amounts for name, amounts in bounds if amounts}
+            yield QUEUE_SERIES, path, point
+    for user, point in users.items():
+        if not point.is_empty:
+            yield USER_SERIES, user, attrs.evolve(point, pending={}, preempted=0)
+    yield PARTITION_SERIES, "", total
+
+
+def merged_data(kind: int, texts: Sequence[str]) -> str:
+    """Return the JSON of a bucket for all partitions, given that of each: sums, with means of all samples."""
+    if len(texts) == 1:
+        return texts[0]
+    whole, samples, latest = SampledPoint(), 0, dict[str, Any]()
+    for point, number in (SampledPoint.of_text(kind, text) for text in texts):
+        whole.merge(point)
+        samples = max(samples, number)
+        for name, value in point.latest.items():
+            if isinstance(value, dict):
+                grow(latest.setdefault(name, {}), value)
+            else:
+                latest[name] = latest.get(name, 0) + value
+    whole.latest = latest
+    # A node is as schedulable as it is in the mean of its partitions.
+    whole.unschedulable //= len(texts)
+    return whole.text(kind, samples)
 
 
 def _mean(total: int, number: int) -> float:
@@ -255,7 +285,7 @@ def wait_bound(wait: int) -> str:
     return str(WAIT_BOUNDS[min(bisect_left(WAIT_BOUNDS, wait), len(WAIT_BOUNDS) - 1)])
 
 
-def idle_of(sample: SampledCore, passed: int) -> dict[str, Tally]:
+def idle_of(sample: SampledPartition, passed: int) -> dict[str, Tally]:
     """Return the service that was free while requests waited, by the cause of their waits.
 
     The free amounts, at most those that are requested, are divided among the causes by their requests.

@@ -491,17 +491,37 @@ class _Maker:
             data = self._series_data(sums, length, running=True)
             data |= {"pending": _amounts(sums.pending, length), "preempted": sums.preempted}
             data |= {"guaranteed": _amounts(capacity, share), "max": _amounts(capacity, max(1, share // 3))}
-            self._add("series", QUEUE_SERIES, name(path), level, bucket, _text(data))
+            self._add(
+                "series", QUEUE_SERIES, name(path), level, bucket, self._rm, self._partition, _text(data)
+            )
         for user, sums in users.items():
             data = self._series_data(sums, length, running=True)
-            self._add("series", USER_SERIES, name(self.users[user]), level, bucket, _text(data))
+            self._add(
+                "series",
+                USER_SERIES,
+                name(self.users[user]),
+                level,
+                bucket,
+                self._rm,
+                self._partition,
+                _text(data),
+            )
         for node, sums in on_nodes.items():
             data = {
                 **self._series_data(sums, length),
                 "capacity": _amounts(self._capacity),
                 "schedulable": 1.0,
             }
-            self._add("series", NODE_SERIES, name(self.nodes[node]), level, bucket, _text(data))
+            self._add(
+                "series",
+                NODE_SERIES,
+                name(self.nodes[node]),
+                level,
+                bucket,
+                self._rm,
+                self._partition,
+                _text(data),
+            )
         whole = queues.get("root", _Sums())
         free = [amount - used // length for amount, used in zip(capacity, whole.service, strict=True)]
         waited = min(length, whole.waiting)
@@ -509,7 +529,7 @@ class _Maker:
         data = self._series_data(whole, length, running=True)
         data |= {"pending": _amounts(whole.pending, length), "preempted": whole.preempted, "idle": idle}
         data |= {"capacity": _amounts(capacity), "nodes": len(self.nodes)}
-        self._add("series", PARTITION_SERIES, 0, level, bucket, _text(data))
+        self._add("series", PARTITION_SERIES, 0, level, bucket, self._rm, self._partition, _text(data))
 
     def _series_data(self, sums: _Sums, length: int, *, running: bool = False) -> dict[str, object]:
         data: dict[str, object] = {"n": length // 15_000, "used": _amounts(sums.service, length)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.history.written_history import START, WrittenHistory
-from yunikorn_history.history_filter import HistoryScope
+from yunikorn_history.history_filter import HistoryFilter, HistoryScope
 from yunikorn_history.history_tables import (
     CONFIGS,
     HOUR,
@@ -18,7 +18,7 @@ from yunikorn_history.history_tables import (
     USER_SERIES,
 )
 from yunikorn_history.page_queries import PageQueries
-from yunikorn_history.queries import HistoryQueries
+from yunikorn_history.queries import HistoryQueries, every
 
 
 @pytest.fixture
@@ -54,6 +54,41 @@ def test_buckets_are_those_of_one_name_in_order(pages: PageQueries) -> None:
     assert pages.kept(3) is None
     assert pages.is_charted("user", "Ann")
     assert not pages.is_charted("queue", "Ann")
+
+
+def test_equal_names_of_partitions_are_added_up_and_told_apart(location: str) -> None:
+    history = WrittenHistory()
+    parts = (
+        ("rm", "default", 60, 100.0),
+        ("rm", "gpu", 60, 10.0),
+        ("other", "default", 30, 8.0),
+        ("", "", 6, 5.0),
+    )
+    for rm, partition, samples, used in parts:
+        for kind, name in ((QUEUE_SERIES, "root.a"), (PARTITION_SERIES, "")):
+            data = {"n": samples, "used": {"vcore": used}, "running": 2, "waits": {"1000": 3}}
+            data |= {"guaranteed": {"vcore": 7}} if kind == QUEUE_SERIES else {"nodes": 4}
+            place = {"rm": rm, "partition": partition}
+            history.add(SERIES, kind=kind, name=name, level=2, time=START, data=data, **place)
+    history.write(location)
+    queries = HistoryQueries.open(location)
+    # Means over the 60 samples of the hour, of which one partition had half, and rows of version 1 a tenth.
+    whole = {"n": 60, "used": {"vcore": 114.5}, "running": 5.2, "waits": {"1000": 12}}
+    pages = PageQueries(queries)
+    assert pages.buckets("queue", "root.a", 2, 0, 2 * START) == [
+        (START, {**whole, "guaranteed": {"vcore": 28}})
+    ]
+    assert pages.buckets("partition", "", 2, 0, 2 * START) == [(START, {**whole, "nodes": 16})]
+
+    def found(**wanted: str) -> list[tuple[str, str, float]]:
+        points = every(queries.queues, HistoryFilter(limit=1, **wanted))  # type: ignore[arg-type]
+        return sorted((one.rm_id, one.partition, one.used["vcore"]) for one in points)
+
+    assert found() == sorted((rm, partition, used) for rm, partition, _, used in parts)
+    assert found(partition="default") == [("other", "default", 8), ("rm", "default", 100)]
+    assert found(partition="gpu", rm="rm") == [("rm", "gpu", 10)]
+    assert found(partition="gpu", rm="other") == []
+    queries.close()
 
 
 def test_configuration_before_is_that_of_the_same_manager(pages: PageQueries) -> None:

@@ -137,7 +137,7 @@ class Recording:
         """Return the series of a level and a kind, by name and time."""
         found = self.find(sa.select(SERIES).where(SERIES.c.level == level, SERIES.c.kind == kind))
         texts = self.texts()
-        return {(texts[name], time): json.loads(data) for _, name, _, time, data in found}
+        return {(texts[row.name], row.time): json.loads(row.data) for row in found}
 
     def cause(self, app_id: str = "app") -> str:
         """Return the cause for which an application waits at present."""
@@ -325,6 +325,26 @@ def test_the_idle_part_is_divided_among_the_causes_without_a_rest() -> None:
     [whole] = one.series(1, PARTITION).values()
     assert set(whole["idle"]) == {"quota", "nodes"}
     assert sum(amounts["memory"] for amounts in whole["idle"].values()) == 100 * MINUTE
+
+
+def test_each_partition_of_each_resource_manager_has_series_of_its_own() -> None:
+    one = Recording(TREE)
+    other = RM(TREE, scheduler=one.scheduler, rm_id="other")
+    for rm, memory in ((one.rm, 10), (other, 20)):
+        rm.node("n", memory=memory)
+        rm.app("app", "root.a.x", user="ann")
+        rm.ask("app", "k", 1, memory=memory // 5)
+        rm.schedule()
+    for _ in range(11):
+        one.sample()
+    rows = one.find(sa.select(SERIES).where(SERIES.c.level == 3))
+    names = ("root", "root.a", "root.a.x", "ann", "n", "")
+    for rm_id, memory in (("rm", 10), ("other", 20)):
+        mine = {one.name(row.name): json.loads(row.data) for row in rows if one.name(row.rm) == rm_id}
+        assert set(mine) == set(names)
+        assert {data["used"]["memory"] for data in mine.values()} == {memory // 5}
+        assert (mine[""]["capacity"], mine[""]["nodes"]) == ({"memory": memory}, 1)
+    assert {one.name(row.partition) for row in rows} == {"default"}
 
 
 # -- causes ------------------------------------------------------------------------------------------------

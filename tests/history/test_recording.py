@@ -107,6 +107,7 @@ def test_life_of_an_application(core: RecordedCore) -> None:
         "service": {"vcore": 25_000_000},
         "lost_service": None,
         "placeholder_service": None,
+        "doubts": None,
     }
     ended = [(one["key"], one["node"], one["ended"] - BEGIN, one["exit"]) for one in core.rows("allocations")]
     assert ended == [("task", "n1", 10_000, "STOPPED_BY_RM"), ("task", "n1", 15_000, "STOPPED_BY_RM")]

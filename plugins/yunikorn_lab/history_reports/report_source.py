@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -26,6 +27,7 @@ from yunikorn_history.history_tables import (
     USAGE,
     USER_SERIES,
 )
+from yunikorn_history.sampled_series import merged_data
 from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_window import (
     DAYS,
@@ -163,7 +165,10 @@ class ReportSource:
             yield time, tuple(keys), _USAGE.decode(data)
 
     def series(self, kind: int) -> Iterator[tuple[int, int, SeriesData]]:
-        """Yield id of the name, time and data of the series of a kind in the window, by name and time."""
+        """Yield id of the name, time and data of the series of a kind in the window, by name and time.
+
+        Equal names of several partitions are added up.
+        """
         table, window = SERIES, self.window
         statement = (
             sa.select(table.c.name, table.c.time, table.c.data)
@@ -177,8 +182,8 @@ class ReportSource:
             )
             .order_by(table.c.name, table.c.time)
         )
-        for name, time, data in self.rows(statement):
-            yield name, time, _SERIES.decode(data)
+        for (name, time), parts in groupby(self.rows(statement), lambda row: (row[0], row[1])):
+            yield name, time, _SERIES.decode(merged_data(kind, [data for *_, data in parts]))
 
     def _names_of(self, kind: int) -> set[int]:
         if kind == PARTITION_SERIES:
