@@ -165,7 +165,7 @@ def test_time_below_a_guarantee_is_that_of_means_with_pending_requests(
         assert row["below_seconds"] == float(lengths[is_below].sum()) / 1000
 
 
-@pytest.mark.parametrize("by", ["queue", "user"])
+@pytest.mark.parametrize("by", ["queue", "group", "tag:team"])
 def test_evenness_is_that_of_the_used_hours(report: ReportRun, history: SmallHistory, by: str) -> None:
     found = report("fairness", "--by", f"{by},week")
     used: dict[str, list[float]] = defaultdict(list)
@@ -189,7 +189,7 @@ def test_evenness_is_that_of_the_used_hours(report: ReportRun, history: SmallHis
 
 
 @pytest.mark.parametrize("period", ["", "month"])
-@pytest.mark.parametrize("by", ["queue", "user", "group"])
+@pytest.mark.parametrize("by", ["queue", "group", "template", "tag:team"])
 @pytest.mark.parametrize("when", WINDOWS)
 def test_losses_are_those_of_preempted_tasks(
     report: ReportRun, history: SmallHistory, by: str, period: str, when: str
@@ -218,6 +218,43 @@ def test_losses_are_those_of_preempted_tasks(
     own = [task for tasks in expected.values() for task in tasks if not task.is_placeholder]
     _, counts = np.unique([task.app.app_id for task in own], return_counts=True)
     assert found["tables"]["applications"][0]["tasks"] == max(counts, default=0)
+
+
+def test_preemption_by_periods_adds_up_all_groups(report: ReportRun) -> None:
+    whole, weeks = (report("preemption", "--by", by)["tables"]["preemption"] for by in ("queue", "week"))
+    assert sum(row["tasks"] for row in weeks) == sum(row["tasks"] for row in whole) > 0
+    assert {tuple(row)[:2] for row in weeks} == {("week", "tasks")}
+
+
+def test_all_resource_hours_have_their_price(
+    report: ReportRun, history: SmallHistory, tmp_path: Path
+) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("prices: {vcore: 0.03}\nqueues: {root.science: {vcore: 0.02}}\n")
+    prices = ("--prices", str(file))
+    costs = {row["queue"]: row["cost"] for row in report("usage", *prices)["tables"]["usage"]}
+    fair = {row["queue"]: row["cost"] for row in report("fairness", *prices)["tables"]["fairness"]}
+    assert fair == pytest.approx({**fair, **costs, "root": sum(costs.values())}, abs=0.02)
+    groups = report("fairness", "--by", "group", *prices)["tables"]["fairness"]
+    assert sum(row["cost"] for row in groups) == pytest.approx(sum(costs.values()), abs=0.02)
+
+    lost = [task for task in history.tasks if task.is_preempted and not task.is_placeholder]
+    paid = np.array([0.02 if task.app.queue.startswith("root.science") else 0.03 for task in lost])
+    used = np.array([((task.ended or 0) - task.placed) * task.size["vcore"] for task in lost]) / 3.6e9
+    rows = report("preemption", "--by", "user", *prices)["tables"]["preemption"]
+    assert sum(row["cost"] for row in rows) == pytest.approx(float(paid @ used), abs=0.01 * len(rows))
+
+    held = [task for task in history.tasks if task.is_placeholder]
+    spent = sum(
+        (0.02 if task.app.queue.startswith("root.science") else 0.03) * hours
+        for task in (*held, *lost)
+        for hours in hours_of([task], "vcore", "", BEGIN, END).values()
+    )
+    waste = report("waste", "--by", "month", *prices)["tables"]
+    idle = sum(row["idle_hours"] for row in waste["waste"] if row["resource"] == "vcore")
+    total = sum(row["cost"] for row in waste["waste"])
+    assert total == pytest.approx(spent + 0.03 * idle, abs=0.1)
+    assert sum(row["cost"] for row in waste["causes"]) == pytest.approx(0.03 * idle, abs=0.1)
 
 
 # -- waste ------------------------------------------------------------------------------------------------
@@ -292,7 +329,18 @@ REFUSED = {
     ),
     "a period alone": (
         ("fairness", "--by", "week"),
-        "--by week: expected one of queue, user as well, such as queue,week",
+        "--by week: expected a group as well, such as queue,week; known: queue, user, group, template, "
+        "tag:NAME, day, week, month",
+    ),
+    "waste of queues": (
+        ("waste", "--by", "queue"),
+        "--by: there are no groups by 'queue'; known: day, week, month; idle capacity belongs to no group, "
+        "and `yunikorn report usage` has by group what was lost and what placeholders held",
+    ),
+    "an unknown tag": (
+        ("preemption", "--by", "tag:teem"),
+        "--by: no application of the history has the tag 'teem', did you mean 'team'?; it has: team "
+        "(--history-tags of the scheduler chooses which are kept)",
     ),
     "a filter that does not apply": (
         ("fairness", "--queue", "root.web"),

@@ -78,12 +78,14 @@ def command(
         from yunikorn_lab.history_reports.report_window import Grouping, ReportFilter
 
     found = REPORT_KINDS[kind]
-    unused = ["--prices"] if prices is not None and kind != "usage" else []
+    unused = ["--prices"] if prices is not None and not found.has_prices else []
     if not found.has_filters:
         unused += [name for name, value in (("--queue", queue), ("--user", user)) if value]
     for name in unused:
         raise UsageError(f"{name} does not apply to the report of {kind}")
-    grouping = Grouping.parse(by or found.by, found.subjects, needs_subject=found.needs_subject)
+    grouping = Grouping.parse(
+        by or found.by, found.subjects, needs_subject=found.needs_subject, why_none=found.why_none
+    )
     paid = None if prices is None else read_prices(prices)
     begin, end = _moment("--since", since), _moment("--until", until)
     reader = open_reader(history)
@@ -91,6 +93,7 @@ def command(
         with reader.reading() as connection:
             window, wanted = open_window(connection, begin, end), ReportFilter(queue, user)
             source = ReportSource(connection, window, wanted, paid, has_pictures=form == "html")
+            source.check(grouping)
             report = found.make(source, grouping)
     finally:
         reader.close()

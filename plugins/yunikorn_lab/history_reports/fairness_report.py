@@ -25,10 +25,17 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
+from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import queue_histories, run_history
-from yunikorn_lab.history_reports.usage_report import Guarantees, UsageSums, busiest, capacity_service
+from yunikorn_lab.history_reports.usage_report import (
+    Guarantees,
+    UsageSums,
+    busiest,
+    capacity_service,
+    cost_column,
+)
 from yunikorn_lab.reporting.metrics import jain_index
 from yunikorn_lab.reporting.section import Picture
 from yunikorn_lab.reporting.tables import count, duration, index, percent, ratio
@@ -65,11 +72,14 @@ class FairnessSums:
         self.leaves: set[str] = set()
         self.guaranteed: dict[tuple[str, str], Tally] = {}
         self.met: dict[tuple[str, str], GuaranteeSums] = {}
+        self.costs: dict[tuple[str, str], float] = defaultdict(float)
         usage = UsageSums(source, grouping)
-        for (subject, period, _), one in usage.groups.items():
+        for (subject, period, queue), one in usage.groups.items():
             self.leaves.add(subject)
+            cost = source.prices.cost(source.name(queue), one.service) if source.prices else 0.0
             while True:
                 grow(self.service.setdefault((subject, period), {}), one.service)
+                self.costs[subject, period] += cost
                 if grouping.subject != "queue" or "." not in subject:
                     break
                 subject = subject.rpartition(".")[0]
@@ -112,11 +122,15 @@ def report_fairness(source: ReportSource, grouping: Grouping) -> HistoryReport:
     main = busiest(comparable, capacity_service(source))
     among = _sums_of_siblings(sums)
     rows = [
-        {**grouping.named(*key), **_figures(sums, key, main, among)}
+        {
+            **grouping.named(*key),
+            **_figures(sums, key, main, among),
+            **({"cost": round(sums.costs[key], 2)} if source.prices else {}),
+        }
         for key in sorted(sums.service, key=lambda key: (key[1], key[0]))
     ]
     even = list(_evenness(sums, main))
-    tables = [_shares_table(grouping, rows, main), _evenness_table(grouping, even, main)]
+    tables = [_shares_table(grouping, rows, main, source.prices), _evenness_table(grouping, even, main)]
     pictures, queues = [], list[str]()
     if grouping.subject == "queue" and rows and source.has_pictures:
         histories = queue_histories(source)
@@ -137,6 +151,7 @@ def report_fairness(source: ReportSource, grouping: Grouping) -> HistoryReport:
         tables=tables,
         pictures=pictures,
         resource=main,
+        currency=source.currency,
         queues=queues,
     )
 
@@ -207,13 +222,13 @@ def _evenness(sums: FairnessSums, main: str) -> Iterator[Row]:
         }
 
 
-def _shares_table(grouping: Grouping, rows: list[Row], main: str) -> ResultTable:
+def _shares_table(grouping: Grouping, rows: list[Row], main: str, prices: PriceList | None) -> ResultTable:
     columns = [
         *(ShownColumn(part, (part,)) for part in grouping.by),
         ShownColumn(f"{unit_of(main)[1]}-hours", ("hours", main), ratio),
         ShownColumn("share", ("share", main), percent),
     ]
-    note = f"Shares of {main}, among all users." if main else ""
+    note = f"Shares of {main}, among all {grouping.members}." if main else ""
     if grouping.subject == "queue":
         columns += [
             ShownColumn("guaranteed share", ("guaranteed_share", main), percent),
@@ -226,6 +241,7 @@ def _shares_table(grouping: Grouping, rows: list[Row], main: str) -> ResultTable
             "the queue was owed, which is its guarantee, or its use and pending amount if those are less. "
             "Below it: time in which it used less than its guarantee while it had pending requests."
         )
+    columns += cost_column(prices)
     is_by_queue = grouping.by[0] == "queue"
     return ResultTable("fairness", "Shares", rows, columns, note, has_queues=is_by_queue)
 
@@ -242,8 +258,11 @@ def _evenness_table(grouping: Grouping, rows: list[Row], main: str) -> ResultTab
         ShownColumn("Jain of use of guarantee", ("jain_of_guarantee_use",), index),
         ShownColumn("Gini of use of guarantee", ("gini_of_guarantee_use",), index),
     ]
-    of = "leaf queues" if grouping.subject == "queue" else "users"
-    note = f"Of {main}, over {of} that used any. Jain is 1 and Gini 0 if all are equal." if main else ""
+    note = (
+        f"Of {main}, over {grouping.members} that used any. Jain is 1 and Gini 0 if all are equal."
+        if main
+        else ""
+    )
     return ResultTable("evenness", "Evenness", rows, columns, note)
 
 
@@ -266,6 +285,5 @@ def _verdict(grouping: Grouping, rows: list[Row], even: list[Row], main: str) ->
         yield "No leaf queue was below its guarantee while it had pending requests."
     values = [row["jain_of_use"] for row in even if row["jain_of_use"] is not None]
     if values:
-        of = "leaf queues" if grouping.subject == "queue" else "users"
-        spread = index(values[0]) if len(values) == 1 else f"{index(min(values))} to {index(max(values))}"
-        yield f"Jain's index of the use of {main} by {of} was {spread}."
+        spread = " to ".join(dict.fromkeys((index(min(values)), index(max(values)))))
+        yield f"Jain's index of the use of {main} by {grouping.members} was {spread}."

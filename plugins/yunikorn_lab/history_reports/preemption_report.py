@@ -22,10 +22,17 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
-from yunikorn_lab.history_reports.report_source import ReportSource, primary_group
+from yunikorn_lab.history_reports.price_list import PriceList
+from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import GroupSeries, loss_picture
-from yunikorn_lab.history_reports.usage_report import MOST_TYPES, busiest, capacity_service, spell_hours
+from yunikorn_lab.history_reports.usage_report import (
+    MOST_TYPES,
+    busiest,
+    capacity_service,
+    cost_column,
+    spell_hours,
+)
 from yunikorn_lab.reporting.tables import count, duration, ratio
 
 MOST_APPLICATIONS = 20
@@ -44,15 +51,18 @@ class Losses:
     ran: int = 0
     """Sum of the run times of tasks (ms)."""
     service: Tally = attrs.Factory(dict)
+    cost: float | None = None
 
     def figures(self) -> Row:
         """Return the figures of a row."""
+        cost = {} if self.cost is None else {"cost": round(self.cost, 2)}
         return {
             "tasks": self.tasks,
             "placeholders": self.placeholders,
             "applications": len(self.applications),
             "mean_seconds": seconds_of(self.ran / self.tasks) if self.tasks else None,
             "lost_hours": hours(self.service),
+            **cost,
         }
 
 
@@ -65,32 +75,31 @@ class PreemptionSums:
         self.reasons: dict[str, Losses] = {}
         self.applications: dict[int, tuple[Losses, str, str, str]] = {}
         self.over_time = GroupSeries(source.window)
-        tasks = list(source.preemptions())
+        tasks = list(source.preemptions(grouping.column))
         preemptors = self._preemptors({source.name(task[6]) for task in tasks})
         for task in tasks:
             self._add(task, preemptors[source.name(task[6])])
 
     def _preemptors(self, texts: set[str]) -> Mapping[str, list[tuple[int, str]]]:
         """Return the groups of preemptors with the times from which on they are meant, by their texts."""
+        grouping, source = self._grouping, self._source
+        if not grouping.subject:
+            return {text: [(0, "")] for text in texts}
         ids = {text: msgspec.json.decode(text, type=list[str])[0] for text in texts if text.startswith("[")}
         known: dict[str, list[tuple[int, str]]] = {}
-        for app_id, submitted, *row in self._source.applications_named(set(ids.values())):
-            known.setdefault(app_id, []).append((submitted, self._group(row)))
+        for app_id, submitted, value in source.applications_named(set(ids.values()), grouping.column):
+            known.setdefault(app_id, []).append((submitted, source.subject(grouping, value)))
         return {
             text: known.get(ids[text], [(0, UNKNOWN)]) if text in ids else [(0, text or UNKNOWN)]
             for text in texts
         }
 
-    def _group(self, row: list[int]) -> str:
-        queue, user, groups = map(self._source.name, row)
-        return {"queue": queue, "user": user, "group": primary_group(groups)}[self._grouping.subject]
-
     def _add(self, task: Any, preemptors: list[tuple[int, str]]) -> None:
-        placed, ended, flags, shape, sizes, reason, _, number, app_id, *row = task
+        placed, ended, flags, shape, sizes, reason, _, number, app_id, in_queue, of_user, value = task
         taker = next((name for since, name in reversed(preemptors) if since <= ended), preemptors[0][1])
-        victim = self._group(row)
+        victim = self._source.subject(self._grouping, value)
         period = period_name(self._grouping.period, ended) if self._grouping.period else ""
-        queue, user = self._source.name(row[0]), self._source.name(row[1])
+        queue, user = self._source.name(in_queue), self._source.name(of_user)
         own = self.applications.setdefault(number, (Losses(), app_id, queue, user))[0]
         pair = self.pairs.setdefault((victim, taker, period), Losses())
         of_reason = self.reasons.setdefault(self._source.name(reason), Losses())
@@ -100,7 +109,10 @@ class PreemptionSums:
                 grow(lost, size, until - since)
             window = self._source.window
             self.over_time.add(victim, ended - (ended - window.since) % window.length, lost)
+        prices = self._source.prices
+        cost = None if prices is None else prices.cost(queue, lost)
         for losses in (own, pair, of_reason):
+            losses.cost = None if cost is None else (losses.cost or 0.0) + cost
             losses.applications.add(number)
             if flags & PLACEHOLDER:
                 losses.placeholders += 1
@@ -117,9 +129,9 @@ def report_preemption(source: ReportSource, grouping: Grouping) -> HistoryReport
     for one in sums.pairs.values():
         grow(total, one.service)
     main = busiest(total, capacity_service(source))
-    taker = f"for_{grouping.subject}"
+    taker = f"for_{grouping.subject}" if grouping.subject else ""
     rows = [
-        {**grouping.named(victim, period), taker: to, **losses.figures()}
+        {**grouping.named(victim, period), **({taker: to} if taker else {}), **losses.figures()}
         for (victim, to, period), losses in sums.pairs.items()
     ]
     rows.sort(key=lambda row: (row.get(grouping.period, ""), -row["lost_hours"].get(main, 0), *_texts(row)))
@@ -133,12 +145,13 @@ def report_preemption(source: ReportSource, grouping: Grouping) -> HistoryReport
         wanted=source.wanted,
         verdict=list(_verdict(sums, total, main)),
         tables=[
-            _pairs_table(grouping, rows, taker, total),
-            _reasons_table(reasons, main),
-            _applications_table(sums, main),
+            _pairs_table(grouping, rows, taker, total, source.prices),
+            _reasons_table(reasons, main, source.prices),
+            _applications_table(sums, main, source.prices),
         ],
         pictures=pictures,
         resource=main,
+        currency=source.currency,
     )
 
 
@@ -146,34 +159,39 @@ def _texts(row: Row) -> list[str]:
     return [value for value in row.values() if isinstance(value, str)]
 
 
-def _columns(main: str) -> list[ShownColumn]:
+def _columns(main: str, prices: PriceList | None) -> list[ShownColumn]:
     return [
         ShownColumn("tasks", ("tasks",), count),
         ShownColumn("placeholders", ("placeholders",), count),
         ShownColumn("apps", ("applications",), count),
         ShownColumn("ran for", ("mean_seconds",), duration),
         *([ShownColumn(f"lost {unit_of(main)[1]}-hours", ("lost_hours", main), ratio)] if main else []),
+        *(cost_column(prices) if main else []),
     ]
 
 
-def _pairs_table(grouping: Grouping, rows: list[Row], taker: str, total: Tally) -> ResultTable:
+def _pairs_table(
+    grouping: Grouping, rows: list[Row], taker: str, total: Tally, prices: PriceList | None
+) -> ResultTable:
     types = sort_types(total)[:MOST_TYPES]
     columns = [
         *(ShownColumn(part, (part,)) for part in grouping.by),
-        ShownColumn(f"for {grouping.subject}", (taker,)),
-        *_columns(""),
+        *([ShownColumn(f"for {grouping.subject}", (taker,))] if taker else []),
+        *_columns("", None),
         *(ShownColumn(f"lost {unit_of(name)[1]}-hours", ("lost_hours", name), ratio) for name in types),
+        *cost_column(prices),
     ]
     note = "Tasks that were preempted in the time, with all that they had used. Ran for: mean of the tasks."
     is_by_queue = grouping.by[0] == "queue"
     return ResultTable("preemption", "Who lost to whom", rows, columns, note, has_queues=is_by_queue)
 
 
-def _reasons_table(rows: list[Row], main: str) -> ResultTable:
-    return ResultTable("reasons", "Reasons", rows, [ShownColumn("reason", ("reason",)), *_columns(main)])
+def _reasons_table(rows: list[Row], main: str, prices: PriceList | None) -> ResultTable:
+    columns = [ShownColumn("reason", ("reason",)), *_columns(main, prices)]
+    return ResultTable("reasons", "Reasons", rows, columns)
 
 
-def _applications_table(sums: PreemptionSums, main: str) -> ResultTable:
+def _applications_table(sums: PreemptionSums, main: str, prices: PriceList | None) -> ResultTable:
     rows: list[Row] = []
     for losses, app_id, queue, user in sums.applications.values():
         figures = losses.figures()
@@ -182,7 +200,7 @@ def _applications_table(sums: PreemptionSums, main: str) -> ResultTable:
             {"application": app_id, **figures, "queue": queue, "user": user, "text": f"{queue}, {user}"}
         )
     rows.sort(key=lambda row: (-row["tasks"], -row["lost_hours"].get(main, 0), row["application"]))
-    columns = [column for column in _columns(main) if column.title != "apps"]
+    columns = [column for column in _columns(main, prices) if column.title != "apps"]
     shown = [ShownColumn("application", ("application",)), *columns, ShownColumn("", ("text",))]
     title = "Applications that lost most tasks"
     return ResultTable("applications", title, rows[:MOST_APPLICATIONS], shown, has_examples=True)
@@ -202,7 +220,7 @@ def _verdict(sums: PreemptionSums, total: Tally, main: str) -> Iterator[str]:
     for (victim, taker, _), one in sums.pairs.items():
         pairs[victim, taker] += one.service.get(main, 0)
     (((victim, taker), _),) = pairs.most_common(1)
-    if len(pairs) > 1:
+    if len(pairs) > 1:  # never without groups
         yield f"{victim or '(none)'} lost most, to {taker or '(none)'}."
     most = max((losses.tasks for losses, *_ in sums.applications.values()), default=0)
     if most > 1:

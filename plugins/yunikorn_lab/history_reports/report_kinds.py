@@ -10,12 +10,10 @@ from yunikorn_lab.history_reports.fairness_report import report_fairness
 from yunikorn_lab.history_reports.history_result import HistoryReport
 from yunikorn_lab.history_reports.preemption_report import report_preemption
 from yunikorn_lab.history_reports.report_source import ReportSource
-from yunikorn_lab.history_reports.report_window import Grouping
+from yunikorn_lab.history_reports.report_window import SUBJECTS, Grouping
 from yunikorn_lab.history_reports.usage_report import report_usage
 from yunikorn_lab.history_reports.waits_report import report_waits
 from yunikorn_lab.history_reports.waste_report import report_waste
-
-ALL = ("queue", "user", "group", "template", "tag:")
 
 
 @attrs.frozen
@@ -30,14 +28,21 @@ class ReportKind:
     """True if a period alone makes no groups."""
     has_filters: bool = True
     """False for a report that is of all queues and users at once."""
+    has_prices: bool = True
+    why_none: str = ""
+    """Reason for which there are no `subjects`."""
 
 
 REPORT_KINDS = {
-    "usage": ReportKind(report_usage, "queue", ALL),
-    "waits": ReportKind(report_waits, "queue", ALL),
-    "fairness": ReportKind(
-        report_fairness, "queue", ("queue", "user"), needs_subject=True, has_filters=False
+    "usage": ReportKind(report_usage, "queue", SUBJECTS),
+    "waits": ReportKind(report_waits, "queue", SUBJECTS, has_prices=False),
+    "fairness": ReportKind(report_fairness, "queue", SUBJECTS, needs_subject=True, has_filters=False),
+    "preemption": ReportKind(report_preemption, "queue", SUBJECTS),
+    "waste": ReportKind(
+        report_waste,
+        "day",
+        has_filters=False,
+        why_none="idle capacity belongs to no group, and `yunikorn report usage` has by group what was lost"
+        " and what placeholders held",
     ),
-    "preemption": ReportKind(report_preemption, "queue", ("queue", "user", "group"), needs_subject=True),
-    "waste": ReportKind(report_waste, "day", has_filters=False),
 }

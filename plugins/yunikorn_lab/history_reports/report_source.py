@@ -92,6 +92,8 @@ class ReportSource:
     texts: dict[int, str] = attrs.Factory(dict)
     """Names by id."""
     shapes: dict[int, Amounts] = attrs.Factory(dict)
+    _subjects: dict[int | str | None, str] = attrs.Factory(dict)
+    """Names of groups by the column of their subject."""
     _queues: set[int] = attrs.field(init=False)
     _users: set[int] = attrs.field(init=False)
 
@@ -140,14 +142,44 @@ class ReportSource:
             found.append(table.c.user.in_(self._users))
         return found
 
+    @property
+    def currency(self) -> str:
+        """Currency of the prices; empty without."""
+        return self.prices.currency if self.prices is not None else ""
+
     # -- groups -------------------------------------------------------------------------------------
 
-    def subject(self, grouping: Grouping, number: int) -> str:
-        """Return the name of a group, given the id of the column of its subject."""
-        text = self.name(number)
-        if grouping.subject == "group":
-            return primary_group(text)
-        return tag_of(grouping.tag, text) if grouping.tag else text
+    def subject(self, grouping: Grouping, value: int | str | None) -> str:
+        """Return the name of a group, given the value of the column of its subject; empty without one.
+
+        Tags are ids in `usage`, and texts in `applications`.
+        """
+        if not grouping.subject:
+            return ""
+        found = self._subjects.get(value)
+        if found is None:
+            text = self.name(value) if isinstance(value, int) else value
+            found = tag_of(grouping.tag, text) if grouping.tag else text or ""
+            found = primary_group(found) if grouping.subject == "group" else found
+            self._subjects[value] = found
+        return found
+
+    def check(self, grouping: Grouping) -> None:
+        """Raise `UsageError` for a tag, or prices of resource types, that the history does not have."""
+        if grouping.tag:
+            texts = set(self.texts.values())
+            texts.update(text or "" for (text,) in self.rows(sa.select(APPLICATIONS.c.tags).distinct()))
+            known = {name for text in texts if text.startswith("{") for name in _TEXTS.decode(text)}
+            if grouping.tag not in known:
+                near = suggest(grouping.tag, known)
+                kept = f"; it has: {', '.join(sorted(known))}" if known else ""
+                raise UsageError(
+                    f"--by: no application of the history has the tag '{grouping.tag}'{near}{kept}"
+                    " (--history-tags of the scheduler chooses which are kept)"
+                )
+        if self.prices is not None:
+            of_nodes = (data.capacity for _, _, data in self.series(PARTITION_SERIES))
+            self.prices.check(self.resource_types().union(*of_nodes))
 
     # -- tables -------------------------------------------------------------------------------------
 
@@ -223,12 +255,15 @@ class ReportSource:
         )
         return self.rows(statement)
 
-    def preemptions(self) -> Iterator[Sequence[Any]]:
-        """Yield the allocations that were preempted in the window, with their applications, by their ends."""
+    def preemptions(self, column: str) -> Iterator[Sequence[Any]]:
+        """Yield the allocations that were preempted in the window, by their ends.
+
+        Each has id, queue, user and this column of its application.
+        """
         a, c, window = ALLOCATIONS.c, APPLICATIONS.c, self.window
         statement = (
             sa.select(a.placed, a.ended, a.flags, a.shape, a.sizes, a.reason, a.preemptor)
-            .add_columns(c.id, c.app_id, c.queue, c.user, c.groups)
+            .add_columns(c.id, c.app_id, c.queue, c.user, c[column].label("subject"))
             .join(APPLICATIONS, a.app == c.id)
             .where(
                 a.ended >= window.since,
@@ -240,12 +275,12 @@ class ReportSource:
         )
         return self.rows(statement)
 
-    def applications_named(self, ids: Iterable[str]) -> Iterator[Sequence[Any]]:
-        """Yield id, submission, queue, user and groups of the applications with these ids, by submission."""
+    def applications_named(self, ids: Iterable[str], column: str) -> Iterator[Sequence[Any]]:
+        """Yield id, submission and a column of the applications with these ids, by submission."""
         c, wanted = APPLICATIONS.c, sorted(ids)
         for start in range(0, len(wanted), AT_ONCE):
             some = wanted[start : start + AT_ONCE]
-            chosen = sa.select(c.app_id, c.submitted, c.queue, c.user, c.groups)
+            chosen = sa.select(c.app_id, c.submitted, c[column])
             yield from self.rows(chosen.where(c.app_id.in_(some)).order_by(c.submitted))
 
 

@@ -26,6 +26,8 @@ PERIODS: dict[str, Callable[[datetime], str]] = {
 }
 """Names of periods of time by kind."""
 TAG = "tag:"
+SUBJECTS = ("queue", "user", "group", "template", TAG)
+"""Subjects of groups."""
 
 
 @attrs.frozen
@@ -130,19 +132,33 @@ class Grouping:
         """Name of the tag; empty for other groups."""
         return self.subject[len(TAG) :] if self.subject.startswith(TAG) else ""
 
+    @property
+    def column(self) -> str:
+        """Column of applications that has the subject; any one without a subject."""
+        return "tags" if self.tag else {"": "queue", "group": "groups"}.get(self.subject, self.subject)
+
+    @property
+    def members(self) -> str:
+        """Words for the groups of several subjects, such as `users`."""
+        return f"values of {self.tag}" if self.tag else f"{self.subject}s".replace("queues", "leaf queues")
+
     @classmethod
-    def parse(cls, text: str, subjects: tuple[str, ...], *, needs_subject: bool = False) -> Grouping:
+    def parse(
+        cls, text: str, subjects: tuple[str, ...], *, needs_subject: bool = False, why_none: str = ""
+    ) -> Grouping:
         """Parse a text such as `user,month`; raises `UsageError`.
 
-        With `needs_subject`, a period alone makes no groups.
+        With `needs_subject`, a period alone makes no groups; `why_none` says why there are no `subjects`.
         """
         parts = tuple(part.strip() for part in text.split(","))
         known = (*subjects, *PERIODS)
+        spelled = ", ".join("tag:NAME" if name == TAG else name for name in known)
         for part in parts:
             if part not in subjects and part not in PERIODS and not (TAG in known and part.startswith(TAG)):
-                shown = ", ".join("tag:NAME" if name == TAG else name for name in known)
+                is_subject = part in SUBJECTS or part.startswith(TAG)
+                why = f"; {why_none}" if is_subject else ""
                 raise UsageError(
-                    f"--by: there are no groups by '{part}'{suggest(part, known)}; known: {shown}"
+                    f"--by: there are no groups by '{part}'{suggest(part, known)}; known: {spelled}{why}"
                 )
             if part == TAG:
                 raise UsageError("--by: tag: needs the name of a tag, such as tag:team")
@@ -157,7 +173,7 @@ class Grouping:
             raise UsageError(f"--by {text}: expected {such}")
         if needs_subject and not found.subject:
             raise UsageError(
-                f"--by {text}: expected one of {', '.join(subjects)} as well, such as {subjects[0]},{text}"
+                f"--by {text}: expected a group as well, such as {subjects[0]},{text}; known: {spelled}"
             )
         return found
 

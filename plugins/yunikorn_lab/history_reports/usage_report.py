@@ -93,14 +93,8 @@ class UsageSums:
 
     def _read_usage(self) -> None:
         grouping, source = self._grouping, self._source
-        column = {"": "queue", "group": "groups"}.get(grouping.subject, grouping.subject)
-        column = "tags" if grouping.tag else column
-        names: dict[int, str] = {}
-        for time, (queue, number), data in source.usage("queue", column):
-            subject = names.get(number)
-            if subject is None:
-                subject = source.subject(grouping, number) if grouping.subject else ""
-                names[number] = subject
+        for time, (queue, number), data in source.usage("queue", grouping.column):
+            subject = source.subject(grouping, number)
             group = self._group(subject, self._period(time), queue)
             grow(group.service, data.service)
             if data.placeholder:
@@ -227,7 +221,7 @@ def busiest(service: Mapping[str, int], capacity: Mapping[str, int]) -> str:
 
 
 def report_usage(source: ReportSource, grouping: Grouping) -> HistoryReport:
-    """Return the report of usage; raises `UsageError` for prices of unknown types."""
+    """Return the report of usage."""
     sums, prices = UsageSums(source, grouping), source.prices
     groups: dict[tuple[str, str], UsageSum] = {}
     costs: dict[tuple[str, str], float] = {}
@@ -242,10 +236,7 @@ def report_usage(source: ReportSource, grouping: Grouping) -> HistoryReport:
     total = UsageSum()
     for one in groups.values():
         total.add(one)
-    capacity = capacity_service(source)
-    if prices is not None:
-        prices.check(capacity.keys() | source.resource_types())
-    main = busiest(total.service, capacity)
+    main = busiest(total.service, capacity_service(source))
     rows = []
     for (subject, period), one in groups.items():
         row = {**grouping.named(subject, period), **_figures(one, main)}
@@ -275,7 +266,7 @@ def report_usage(source: ReportSource, grouping: Grouping) -> HistoryReport:
         tables=[table],
         pictures=picture,
         resource=main,
-        currency=prices.currency if prices else "",
+        currency=source.currency,
         queues=ranked_groups(sums.over_time, main)[:MOST] if is_by_queue else (),
     )
 
@@ -325,9 +316,12 @@ def _columns(
     ]
     if has_guarantees:
         columns.append(ShownColumn("of guarantee", ("of_guarantee",), percent))
-    if prices is not None:
-        columns.append(ShownColumn(prices.title, ("cost",), money))
-    return columns
+    return columns + cost_column(prices)
+
+
+def cost_column(prices: PriceList | None) -> list[ShownColumn]:
+    """Return the column of costs; none without prices."""
+    return [] if prices is None else [ShownColumn(prices.title, ("cost",), money)]
 
 
 def money(amount: float | None) -> str:

@@ -30,7 +30,7 @@ from yunikorn_lab.history_reports.history_result import (
     seconds_of,
     share,
 )
-from yunikorn_lab.history_reports.report_source import ReportSource, tag_of
+from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name, spell_time
 from yunikorn_lab.reporting.run_figures import Curves
 from yunikorn_lab.reporting.section import Picture
@@ -71,10 +71,6 @@ class WaitSums:
     def __init__(self, source: ReportSource, grouping: Grouping) -> None:
         self._source, self._grouping = source, grouping
         self.groups: dict[Key, GroupWaits] = {}
-        self._names: dict[int | str | None, str] = {}
-        """Names of groups by the columns of their subject."""
-        column = {"": "queue", "group": "groups"}.get(grouping.subject, grouping.subject)
-        self._column = "tags" if grouping.tag else column
         self.longest = nlargest(LONGEST, self._read_applications())
         wanted = source.wanted
         kinds = {"queue": QUEUE_SERIES, "user": USER_SERIES, "": PARTITION_SERIES}
@@ -94,24 +90,12 @@ class WaitSums:
             found = self.groups[key] = GroupWaits()
         return found
 
-    def _subject(self, value: int | str | None) -> str:
-        found = self._names.get(value)
-        if found is None:
-            if not self._grouping.subject:
-                found = ""
-            elif isinstance(value, int):
-                found = self._source.subject(self._grouping, value)
-            else:
-                found = tag_of(self._grouping.tag, value)
-            self._names[value] = found
-        return found
-
     def _read_applications(self) -> Iterator[LongWait]:
         source, end = self._source, self._source.window.until
         columns = ("submitted", "started", "ended", "waits", "longest_wait", "app_id", "queue", "user")
-        for *fields, value in source.applications(*columns, self._column, submitted=True):
+        for *fields, value in source.applications(*columns, self._grouping.column, submitted=True):
             submitted, started, ended, causes, longest, app_id, queue, user = fields
-            group = self._group(self._subject(value), submitted)
+            group = self._group(source.subject(self._grouping, value), submitted)
             group.submitted += 1
             if started is not None:
                 group.waits.append(started - submitted)
@@ -134,10 +118,11 @@ class WaitSums:
             del self.groups[key]
 
     def _read_tasks(self) -> None:
-        for placed, requested, flags, value in self._source.placements(self._column):
+        for placed, requested, flags, value in self._source.placements(self._grouping.column):
             if flags & PLACEHOLDER or (flags & RECOVERED and requested >= placed):
                 continue
-            self._group(self._subject(value), placed).tasks[int(wait_bound(placed - requested))] += 1
+            subject = self._source.subject(self._grouping, value)
+            self._group(subject, placed).tasks[int(wait_bound(placed - requested))] += 1
 
 
 def nearest_ranks(ordered: Sequence[int]) -> dict[str, float | None]:

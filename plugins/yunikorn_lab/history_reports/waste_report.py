@@ -18,10 +18,11 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
+from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import run_history
-from yunikorn_lab.history_reports.usage_report import spell_hours
+from yunikorn_lab.history_reports.usage_report import cost_column, spell_hours
 from yunikorn_lab.reporting.section import Picture
 from yunikorn_lab.reporting.tables import percent, ratio
 
@@ -36,6 +37,8 @@ class WasteSums:
     """Sums by the names of `PARTS`."""
     causes: dict[str, float] = attrs.Factory(lambda: defaultdict(float))
     """Service that was idle while work waited, by cause."""
+    cost: float = 0.0
+    """Cost of what was idle, held by placeholders or lost."""
 
 
 def read_waste(source: ReportSource, grouping: Grouping) -> dict[tuple[str, str], WasteSums]:
@@ -51,12 +54,18 @@ def read_waste(source: ReportSource, grouping: Grouping) -> dict[tuple[str, str]
             for name, value in service.items():
                 found[period, name].parts["idle"] += value
                 found[period, name].causes[cause] += value
-    for time, _, usage in source.usage("queue"):
+                found[period, name].cost += _cost(source, "", name, value)
+    for time, (queue,), usage in source.usage("queue"):
         period = period_name(grouping.period, time)
         for part, service in (("placeholder", usage.placeholder), ("lost", usage.lost)):
             for name, value in service.items():
                 found[period, name].parts[part] += value
+                found[period, name].cost += _cost(source, source.name(queue), name, value)
     return found
+
+
+def _cost(source: ReportSource, queue: str, name: str, service: int) -> float:
+    return source.prices.cost(queue, {name: service}) if source.prices is not None else 0.0
 
 
 def report_waste(source: ReportSource, grouping: Grouping) -> HistoryReport:
@@ -72,6 +81,8 @@ def report_waste(source: ReportSource, grouping: Grouping) -> HistoryReport:
         row: Row = {**named, "unit": f"{unit_of(name)[1]}-hours"}
         row |= {f"{part}_hours": hours_of(name, one.parts[part]) for part in PARTS}
         row |= {part: share(one.parts[part], capacity) for part in PARTS[1:]}
+        if source.prices is not None:
+            row["cost"] = round(one.cost, 2)
         rows.append(row)
         causes += [
             {
@@ -80,6 +91,7 @@ def report_waste(source: ReportSource, grouping: Grouping) -> HistoryReport:
                 "hours": hours_of(name, value),
                 "of_capacity": share(value, capacity),
                 "of_idle": share(value, one.parts["idle"]),
+                **({"cost": round(_cost(source, "", name, int(value)), 2)} if source.prices else {}),
             }
             for cause, value in sorted(one.causes.items(), key=lambda item: (-item[1], item[0]))
             if value
@@ -95,12 +107,16 @@ def report_waste(source: ReportSource, grouping: Grouping) -> HistoryReport:
         by=grouping.by,
         wanted=source.wanted,
         verdict=list(_verdict(sums)) or ["Less than 1% of the capacity was wasted."],
-        tables=[_waste_table(grouping, rows), _causes_table(grouping, causes)],
+        tables=[
+            _waste_table(grouping, rows, source.prices),
+            _causes_table(grouping, causes, source.prices),
+        ],
         pictures=pictures,
+        currency=source.currency,
     )
 
 
-def _waste_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
+def _waste_table(grouping: Grouping, rows: list[Row], prices: PriceList | None) -> ResultTable:
     columns = [
         ShownColumn(grouping.period, (grouping.period,)),
         ShownColumn("resource", ("resource",)),
@@ -109,12 +125,15 @@ def _waste_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
         ShownColumn("idle while work waited", ("idle",), percent),
         ShownColumn("held by placeholders", ("placeholder",), percent),
         ShownColumn("lost to preemption", ("lost",), percent),
+        *cost_column(prices),
     ]
     note = "Parts of the capacity. What placeholders held and what was lost is among what was used."
+    if prices is not None:
+        note += " Cost: of what was idle while work waited, at the prices of all queues, held or lost."
     return ResultTable("waste", "Waste", rows, columns, note)
 
 
-def _causes_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
+def _causes_table(grouping: Grouping, rows: list[Row], prices: PriceList | None) -> ResultTable:
     columns = [
         ShownColumn(grouping.period, (grouping.period,)),
         ShownColumn("resource", ("resource",)),
@@ -122,6 +141,7 @@ def _causes_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
         ShownColumn("hours", ("hours",), ratio),
         ShownColumn("of capacity", ("of_capacity",), percent),
         ShownColumn("of idle", ("of_idle",), percent),
+        *cost_column(prices),
     ]
     return ResultTable("causes", "Idle while work waited, by cause", rows, columns)
 
