@@ -129,6 +129,10 @@ class AnswersContract(PluginContract):
             if not _same(one, other):
                 raise AssertionError(f"{question.text} is {one!r}, but {other!r} {when}")
 
+    def test_answers_are_valid(self) -> None:
+        """Check the type and the range of the answer to each question."""
+        self._check(self._all_questions())
+
     def test_repeated_calls_return_equal_answers(self) -> None:
         """Check that answers do not depend on earlier questions."""
         plugin = self.fresh()

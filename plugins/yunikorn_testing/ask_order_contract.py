@@ -64,10 +64,6 @@ class AskOrderContract(AnswersContract):
             return f"{form} does not compare with {self._form_of_samples}, the form of other keys"
         return ""
 
-    def test_keys_of_requests_compare(self) -> None:
-        """Check that the keys of all requests are numbers, texts or tuples of them, and of one form."""
-        self._check(self.ask_questions())
-
     def test_keys_of_requests_are_repeatable(self) -> None:
         """Check that keys depend neither on earlier requests, nor on the object, nor on the time."""
         questions, clock = self.ask_questions(), ManualClock()

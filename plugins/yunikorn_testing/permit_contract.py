@@ -81,14 +81,6 @@ class PermitPolicyContract(BooksContract, WorkerContract):
         """Return the answers about all samples."""
         return {question.text: repr(question.put(plugin)) for question in self.questions()}
 
-    def test_policy_returns_a_wait_a_reason_or_none(self) -> None:
-        """Check the type of each answer, and the seconds and the reason of a wait."""
-        policy = self.fresh()
-        for sample in self.samples():
-            answer = policy.permit(sample)
-            fault = _fault_of_permit(answer)
-            assert not fault, f"permit() returned {answer!r} for task {sample.key}: {fault}"
-
     def test_policy_that_blocks_keeps_no_books(self) -> None:
         """Check that a policy with `blocking = True` has no books, which the core changes meanwhile."""
         policy = self.fresh()
@@ -96,14 +88,6 @@ class PermitPolicyContract(BooksContract, WorkerContract):
             "the policy has blocking = True and keeps books: leave out placed() and released(), and read the "
             "argument of permit()"
         )
-
-    def test_group_is_text_or_none(self) -> None:
-        """Check the type of each group."""
-        policy = self.fresh()
-        for sample in self.samples():
-            group = policy.group(sample)
-            fault = _fault_of_group(group)
-            assert not fault, f"group() returned {group!r} for task {sample.key}: {fault}"
 
     def test_timeout_is_a_number_of_seconds(self) -> None:
         """Check that a held placement is taken back some day."""

@@ -48,7 +48,10 @@ class PlacementRuleContract(WorkerContract):
         ]
 
     def fault_of(self, answer: Any) -> str:
-        """Return why an answer is neither None nor a name."""
+        """Return why an answer is neither None, nor a refusal with a reason, nor a name."""
+        if isinstance(answer, Refused):
+            explained = isinstance(answer.reason, str) and answer.reason != ""
+            return "" if explained else "return Refused(reason) with a reason"
         if answer == "":
             return "return None if the rule does not match"
         return "" if answer is None or isinstance(answer, str) else "return a queue name, or None"
@@ -68,31 +71,16 @@ class PlacementRuleContract(WorkerContract):
             "place(app) and return the name, so that the next rule is tried if there is no such queue"
         )
 
-    def test_rule_returns_a_name_or_none(self) -> None:
-        """Check that an answer is None, a refusal, or a queue name without empty levels."""
-        rule = self.fresh()
-        for sample in self.samples():
-            answer = _place(rule, sample)
-            if isinstance(answer, Refused):
-                explained = isinstance(answer.reason, str) and answer.reason != ""
-                assert explained, (
-                    f"place() refused application {sample.id} without a reason: return Refused(reason)"
-                )
-                continue
-            what = f"place() returned {answer!r} for application {sample.id}"
-            assert answer is None or isinstance(answer, str), f"{what}: return a queue name, or None"
-            if answer:
-                levels = answer.removesuffix(".").split(".") if answer == "root." else answer.split(".")
-                assert all(level.strip() for level in levels), (
-                    f"{what}: a level of the name is empty, so the application is rejected"
-                )
-            assert answer != "", f"{what}: return None if the rule does not match"
-
     def test_names_contain_only_allowed_characters(self) -> None:
-        """Check that characters that the rule itself adds to a name are legal; those of users may not be."""
+        """Check that no level is empty and that the rule adds legal characters; those of users may not be."""
         rule = self.fresh()
         for sample in self.samples():
             answer = _name(_place(rule, sample))
+            levels = answer.split(".") if answer not in ("", "root.") else ()
+            assert all(level.strip() for level in levels), (
+                f"place() returned {answer!r} for application {sample.id}: a level of the name is empty, so "
+                "the application is rejected"
+            )
             texts = [sample.user, *sample.groups, sample.queue_name, *sample.tags.values()]
             own = "".join(char for char in answer if not any(char in text for text in texts))
             wrong = [char for char in own if char != "." and not is_queue_name(f"a{char}")]

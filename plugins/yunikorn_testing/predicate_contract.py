@@ -67,15 +67,6 @@ class PredicateContract(BooksContract):
             busy_node(),
         ]
 
-    def test_predicate_returns_a_reason_or_none(self) -> None:
-        """Check that an answer is None or a non-empty reason."""
-        predicate = self.fresh()
-        for wanted, found in self._pairs():
-            for method in ("check", "check_reservation"):
-                answer = answer_of(predicate, wanted, found, method)
-                fault = self.fault_of(answer)
-                assert not fault, f"check({wanted.key}, {found.id}) is {answer!r}: {fault}"
-
     def test_answers_for_many_nodes_equal_answers_for_single_nodes(self) -> None:
         """Check that `check_nodes` gives the same answers as calls for single nodes."""
         predicate, nodes = self.fresh(), self.nodes()
@@ -136,10 +127,6 @@ class PredicateContract(BooksContract):
                 f"node_class({found.id}) is {one!r}, and {other!r} with another capacity and load: use "
                 "attributes only, because the class is not computed again when other fields change"
             )
-
-    def test_requirement_is_a_text_or_none(self) -> None:
-        """Check that `wanted` returns None or text that completes "a node with ..."."""
-        self._check(self._members("wanted"))
 
     def fault_of(self, answer: Any) -> str:
         """Return why an answer is neither None nor a reason."""

@@ -162,10 +162,6 @@ class PreemptionPolicyContract(AnswersContract):
     def _pairs(self) -> Iterator[tuple[AllocationSample, PreemptionCause]]:
         return ((victim, cause) for cause in self.causes() for victim in self.victims())
 
-    def test_protection_is_a_reason_or_none(self) -> None:
-        """Check that `protects` returns None or a non-empty reason."""
-        self._check(self._questions("protects"))
-
     def test_ranks_have_a_total_order(self) -> None:
         """Check for a total order of the victims of each cause."""
         policy = self.fresh()
@@ -209,20 +205,11 @@ class PreemptionPolicyContract(AnswersContract):
                     f"{later!r} {when}, although is_constant is True: {REMEDIES[method == 'cost']}"
                 )
 
-    def test_cost_is_a_number_of_zero_or_more(self) -> None:
-        """Check that `cost` returns a finite number of 0 or more."""
-        self._check(self._questions("cost"))
-
-    def test_costs_of_units_are_numbers(self) -> None:
-        """Check that `cost_of_units` returns a number or a tuple of numbers."""
-        self._check(self._questions_of_units())
-
     def test_modes_are_valid(self) -> None:
         """Check that `mode` and `mode_of` are `end`, `requeue` or `suspend`."""
         mode = self.fresh().mode
         fault = _fault_of_mode(mode)
         assert not fault, f"mode is {mode!r}: {fault}"
-        self._check(self._questions("mode_of"))
 
     def test_time_dependent_answer_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose protection changes with time alone sets `refresh_every`."""

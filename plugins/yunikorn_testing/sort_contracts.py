@@ -469,17 +469,6 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         score: Callable[..., Any] = policy.score
         return score(sample, _class_of(policy, ask_class)) if _takes_ask_class(policy) else score(sample)
 
-    def test_scores_are_numbers_for_every_node_and_request(self) -> None:
-        """Check that scores are numbers; infinity is allowed, NaN is not."""
-        policy = self.fresh()
-        for ask_class in self.ask_classes():
-            for sample in self.samples():
-                score = self._score(policy, sample, ask_class)
-                fault = NodeSortPolicyContract.fault_of(self, score)
-                assert not fault, (
-                    f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}: {fault}"
-                )
-
     def test_normalised_scores_need_no_range(self) -> None:
         """Check that a policy whose scores are normalised declares no range, which would have no effect."""
         policy = self.fresh()

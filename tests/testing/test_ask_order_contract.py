@@ -36,7 +36,7 @@ def opened(self: Any, context: Context) -> None:
     self.now = context.now
 
 
-COMPARE = "test_keys_of_requests_compare"
+COMPARE = "test_answers_are_valid"
 REPEATABLE = "test_keys_of_requests_are_repeatable"
 STATE = "test_keys_of_requests_do_not_depend_on_the_state"
 

@@ -240,7 +240,7 @@ def test_invalid_scores_are_found(score: Callable[[Node], Any]) -> None:
         def score(self, node: Node) -> Any:
             return score(node)
 
-    assert violation(Odd(), "test_scores_are_numbers_for_every_node_and_request")
+    assert violation(Odd(), "test_answers_are_valid")
     assert violation(Odd(), "test_cluster_runs_without_plugin_failures")
 
 
@@ -267,8 +267,16 @@ def test_answers_changed_by_a_reload_are_found() -> None:
     assert violation(Forgetful(), "test_reload_without_changes_changes_no_decision")
 
 
-@pytest.mark.parametrize("answer", ["", "root..a", 7, ["root.a"]])
-def test_invalid_queue_names_are_found(answer: Any) -> None:
+@pytest.mark.parametrize(
+    ("answer", "test"),
+    [
+        ("", "test_answers_are_valid"),
+        ("root..a", "test_names_contain_only_allowed_characters"),
+        (7, "test_answers_are_valid"),
+        (["root.a"], "test_answers_are_valid"),
+    ],
+)
+def test_invalid_queue_names_are_found(answer: Any, test: str) -> None:
     class Odd(PlacementRule):
         """Is odd."""
 
@@ -277,7 +285,7 @@ def test_invalid_queue_names_are_found(answer: Any) -> None:
         def place(self, app: Application) -> Any:
             return answer
 
-    assert violation(Odd(), "test_rule_returns_a_name_or_none")
+    assert violation(Odd(), test)
 
 
 def predicate(
@@ -303,7 +311,7 @@ def predicate(
 
 
 def test_invalid_answers_are_found() -> None:
-    found = violation(predicate(lambda ask, node: False), "test_predicate_returns_a_reason_or_none")
+    found = violation(predicate(lambda ask, node: False), "test_answers_are_valid")
     assert "return None, or the reason as text" in found
 
 
@@ -365,7 +373,7 @@ def test_invalid_groups_are_found(answer: Any) -> None:
         def groups(self, user: str) -> Any:
             return answer
 
-    assert violation(Odd(), "test_resolver_returns_groups_or_none")
+    assert violation(Odd(), "test_answers_are_valid")
 
 
 def test_missing_docstring_is_found() -> None:

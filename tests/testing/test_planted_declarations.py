@@ -109,7 +109,7 @@ class EnlargesAsks(SubmitPolicy):
 
 
 def test_changes_of_requests_other_than_of_their_priority_are_found() -> None:
-    found = violation(EnlargesAsks(), "test_policy_returns_a_request_a_reason_or_none")
+    found = violation(EnlargesAsks(), "test_answers_are_valid")
     assert "only the priority can be changed" in found
 
 

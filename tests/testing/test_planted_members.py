@@ -476,7 +476,7 @@ class CostsOfUnitsAsText(RanksByATuple):
 
 
 def test_costs_of_units_that_are_no_numbers_are_found() -> None:
-    (message,) = broken_promises(CostsOfUnitsAsText(), "test_costs_of_units_are_numbers").values()
+    (message,) = broken_promises(CostsOfUnitsAsText(), "test_answers_are_valid").values()
     assert "cost_of_units(step and gang, guarantee) is 'high': return a number, or a tuple" in message
 
 
