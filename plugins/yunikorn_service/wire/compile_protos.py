@@ -1,7 +1,7 @@
 """`python -m yunikorn_service.wire.compile_protos`: write or check `generated/`.
 
 The folder is made from the .proto files, which protoc (of the package grpcio-tools) reads. The output is made
-here from protoc's descriptors: small modules that any version of the protobuf library can import (see
+here: protoc's descriptors, small modules that any version of the protobuf library can import (see
 `protocol.py`), and their types. The text therefore does not depend on the version of protoc.
 
 Exit status: 0 when `generated/` is current or was written, 1 when `--check` finds outdated files, 2 when the
@@ -24,9 +24,9 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorSet,
 )
 
-HERE = Path(__file__).parent
-PROTOS = HERE / "proto"
-GENERATED = HERE / "generated"
+from yunikorn_service.wire.protocol import GENERATED as GENERATED
+
+PROTOS = Path(__file__).parent / "proto"
 COMMAND = "python -m yunikorn_service.wire.compile_protos"
 
 
@@ -49,41 +49,39 @@ def compiled(folder: Path) -> FileDescriptorSet:
         return FileDescriptorSet.FromString(out.read_bytes())
 
 
-def texts(files: FileDescriptorSet) -> dict[str, str]:
-    """Return the text of each file in `generated/`, by the file's name."""
+def contents(files: FileDescriptorSet) -> dict[str, bytes]:
+    """Return the content of each file in `generated/`, by the file's name."""
     made = {}
     for file in files.file:
         stem = file.name.removesuffix(".proto")
-        serialized = file.SerializeToString(deterministic=True)
-        lines = [serialized[start : start + 72] for start in range(0, len(serialized), 72)]
-        made[f"{stem}_pb2.py"] = "\n".join(
-            [
-                f'"""The classes of proto/{file.name}. Made by `{COMMAND}`."""',
-                "",
-                *_imports(file),
-                "from yunikorn_service.wire.protocol import define",
-                "",
-                "DESCRIPTOR = define(",
-                *(f"    {line!r}" for line in lines),
-                "    , globals())",
-                "",
-            ]
-        )
-        made[f"{stem}_pb2.pyi"] = f"# Types of proto/{file.name}. Made by `{COMMAND}`.\n" + typing_text(file)
+        about = f"of proto/{file.name}. Made by `{COMMAND}`."
+        imports = [*_imports(file), "from yunikorn_service.wire.protocol import define"]
+        module = [
+            f'"""The classes {about}"""',
+            "",
+            *imports,
+            "",
+            f'DESCRIPTOR = define("{stem}", globals())',
+            "",
+        ]
+        made[f"{stem}.binpb"] = file.SerializeToString(deterministic=True)
+        made[f"{stem}_pb2.py"] = "\n".join(module).encode()
+        made[f"{stem}_pb2.pyi"] = f"# Types {about}\n{typing_text(file)}".encode()
     return made
 
 
-def stale(wanted: dict[str, str], folder: Path) -> list[str]:
+def stale(wanted: dict[str, bytes], folder: Path) -> list[str]:
     """Return the files in a folder that are missing, different or no longer wanted."""
-    found = {path.name: path.read_text("utf-8") for path in folder.glob("*_pb2.py*")}
+    paths = (*folder.glob("*_pb2.py*"), *folder.glob("*.binpb"))
+    found = {path.name: path.read_bytes() for path in paths}
     return sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
 
 
-def write(wanted: dict[str, str], folder: Path) -> None:
+def write(wanted: dict[str, bytes], folder: Path) -> None:
     """Update a folder so that its content is exactly these files."""
     for name in stale(wanted, folder):
         if name in wanted:
-            (folder / name).write_text(wanted[name], "utf-8")
+            (folder / name).write_bytes(wanted[name])
         else:
             (folder / name).unlink()
 
@@ -94,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only check whether generated/ is current")
     options = parser.parse_args(arguments)
     try:
-        wanted = texts(compiled(PROTOS))
+        wanted = contents(compiled(PROTOS))
     except CannotCompile as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2

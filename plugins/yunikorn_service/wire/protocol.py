@@ -10,12 +10,16 @@ protoc would work with two major versions of the library only.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
+
+GENERATED = Path(__file__).parent / "generated"
+"""Folder of the descriptors that protoc has made, `STEM.binpb`, and of the modules with their classes."""
 
 POOL = descriptor_pool.DescriptorPool()
 """All files of the package, services included; the content of server reflection."""
@@ -40,11 +44,10 @@ def path(service: str, method: str) -> str:
     return f"/{service}/{method}"
 
 
-def define(serialized: bytes, namespace: dict[str, Any]) -> FileDescriptor:
-    """Add a file to the pool, and its messages, enums and enum values to a module's namespace."""
-    name = descriptor_pb2.FileDescriptorProto.FromString(serialized).name
-    POOL.AddSerializedFile(serialized)
-    file = POOL.FindFileByName(name)
+def define(stem: str, namespace: dict[str, Any]) -> FileDescriptor:
+    """Add a .proto file to the pool, and its messages, enums and enum values to a module's namespace."""
+    POOL.AddSerializedFile((GENERATED / f"{stem}.binpb").read_bytes())
+    file = POOL.FindFileByName(f"{stem}.proto")
     for message in file.message_types_by_name.values():
         made = message_factory.GetMessageClass(message)
         # Printing and pickling use the module from which the class is imported.

@@ -34,7 +34,7 @@ def test_changed_proto_is_detected_and_compiled(
     reported = capsys.readouterr().err
     assert [line.split()[0] for line in reported.splitlines()] == [
         "generated/gone_pb2.py",
-        "generated/si_current_pb2.py",
+        "generated/si_current.binpb",
         "generated/si_current_pb2.pyi",
     ]
     assert compile_protos.COMMAND in reported
