@@ -20,6 +20,7 @@ from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.errors import Problem, printable
 from yunikorn.text import suggest
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.patterns import compiled
 
 T = TypeVar("T")
 S = TypeVar("S", "ServiceSettings", "AdmissionSettings")
@@ -114,20 +115,13 @@ def _duration(text: str) -> int:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    # Imported here because the library slows down the start.
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for pattern in found:
         try:
-            re2.compile(pattern, options)
-        except re2.error as error:
-            reason = error.args[0] if error.args else error
-            text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+            compiled(pattern)
+        except ValueError as error:
             raise ValueError(
-                f"{pattern!r} is no regular expression in the syntax of RE2 ({text});"
+                f"{pattern!r} is no regular expression in the syntax of RE2 ({error});"
                 " expected expressions, separated by commas"
             ) from None
     return found
@@ -311,6 +305,9 @@ class ServiceSettings:
         False,
         "makes each pod without application id an application of its own",
     )
+
+
+DEFAULT_SETTINGS = ServiceSettings()
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ Several entries are always literal names. See "Filters" in `docs/placement.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import attrs
 
@@ -43,7 +44,7 @@ class FilterConfig:
 def expression_fault(entry: str) -> str | None:
     """Return the error of `entry` as a regular expression (RE2 syntax), or None if it is valid."""
     try:
-        _compile(entry)
+        compile_expression(entry)
     except ValueError as error:
         return str(error)
     return None
@@ -51,12 +52,13 @@ def expression_fault(entry: str) -> str | None:
 
 def _matcher(entries: tuple[str, ...], is_name: Callable[[str], bool]) -> Callable[[str], bool]:
     if len(entries) == 1 and is_expression(entries[0], is_name):
-        search = _compile(entries[0]).search
+        search = compile_expression(entries[0]).search
         return lambda name: search(name) is not None
     return frozenset(entry for entry in entries if is_name(entry)).__contains__
 
 
-def _compile(entry: str):  # type: ignore[no-untyped-def]
+def compile_expression(entry: str) -> Any:
+    """Return a compiled expression (RE2 syntax). Raises `ValueError` with the reason."""
     # Imported here because the library slows down the start, and only filters with expressions need it.
     import re2
 
@@ -66,5 +68,4 @@ def _compile(entry: str):  # type: ignore[no-untyped-def]
         return re2.compile(entry, options)
     except re2.error as error:
         reason = error.args[0] if error.args else error
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(text) from None
+        raise ValueError(reason.decode(errors="replace") if isinstance(reason, bytes) else reason) from None

@@ -14,7 +14,6 @@ import attrs
 
 from yunikorn.clock import Clock
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.config_map_validation import RestScheduler, review_config_map
 from yunikorn_kubernetes.admission.pods import ReviewedCluster, review_pod
 from yunikorn_kubernetes.admission.reviews import Request, ReviewAnswer
@@ -34,7 +33,7 @@ from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.config_maps import NAMES
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
-from yunikorn_kubernetes.shim_settings import DNS_LABEL, ShimLogLevels, is_dns_label
+from yunikorn_kubernetes.shim_settings import DNS_LABEL, AdmissionSettings, ShimLogLevels, is_dns_label
 from yunikorn_service.background import BackgroundTasks
 
 _log = logging.getLogger("yunikorn.admission")
@@ -88,13 +87,12 @@ class AdmissionController:
         self._options = options
         self._server = server
         self._config: ClusterConfig | None = None
-        self._rules = Rules()
         self._namespaces: Reflector[Namespace] = Reflector(server, NAMESPACES, _ignore, random=random)
         self._classes: Reflector[PriorityClass] = Reflector(server, PRIORITY_CLASSES, _ignore, random=random)
         self._config_maps: Reflector[ConfigMap] = Reflector(
             server, CONFIG_MAPS, self._config_map_changed, random=random, namespace=options.namespace
         )
-        self._trust = Trust(server, self._reachable, clock, self._requires_validation)
+        self._trust = Trust(server, self._reachable, clock, lambda: self._settings.require_validation)
         self._webhooks = WebhookServer(self._mutate, self._validate, self._health)
         self._session: aiohttp.ClientSession | None = None
 
@@ -131,13 +129,12 @@ class AdmissionController:
             raise UsageError("\n".join(["the API server refuses what is needed:", *missing, ADVICE]))
 
     def _reachable(self) -> Reachable:
-        assert self._config is not None
-        service = self._config.settings.admission.webhook_service
-        return Reachable(service, self._options.namespace, self._options.url)
+        return Reachable(self._settings.webhook_service, self._options.namespace, self._options.url)
 
-    def _requires_validation(self) -> bool:
+    @property
+    def _settings(self) -> AdmissionSettings:
         assert self._config is not None
-        return self._config.settings.admission.require_validation
+        return self._config.settings.admission
 
     async def _keep_trust(self) -> None:
         await self._trust.keep(self._webhooks.use)
@@ -167,7 +164,6 @@ class AdmissionController:
         for warning in config.warnings:
             _log.warning("%s", warning)
         self._config = config
-        self._rules = Rules.of(config.settings.admission)
         self._options.set_levels(config.settings.logs)
         return config
 
@@ -176,7 +172,7 @@ class AdmissionController:
     async def _mutate(self, request: Request) -> ReviewAnswer:
         name = request.effective_namespace
         namespace = self._namespaces.store.get(name) or await self._new_namespace(name)
-        return review_pod(request, self._rules, ReviewedCluster(namespace, self._classes.store))
+        return review_pod(request, self._settings, ReviewedCluster(namespace, self._classes.store))
 
     async def _new_namespace(self, name: str) -> Namespace | None:
         """Return a namespace that the watch has not reported yet; None if it cannot be read at once."""
@@ -189,8 +185,7 @@ class AdmissionController:
 
     async def _validate(self, request: Request) -> ReviewAnswer:
         assert self._session is not None
-        assert self._config is not None
-        settings = self._config.settings.admission
+        settings = self._settings
         return await review_config_map(
             request,
             self._options.namespace,

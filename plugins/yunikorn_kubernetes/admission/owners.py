@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from yunikorn_kubernetes.admission.admission_rules import Rules
+from yunikorn_kubernetes.admission.admission_rules import may_name_owner
 from yunikorn_kubernetes.admission.reviews import Submitter
 from yunikorn_kubernetes.names import USER_INFO
+from yunikorn_kubernetes.shim_settings import AdmissionSettings
 
 
 def owner_text(submitter: Submitter) -> str:
@@ -20,11 +21,11 @@ def owner_text(submitter: Submitter) -> str:
     return json.dumps({"user": submitter.username, "groups": list(submitter.groups)}, separators=(",", ":"))
 
 
-def refusal(annotations: Mapping[str, str], submitter: Submitter, rules: Rules) -> str:
+def refusal(annotations: Mapping[str, str], submitter: Submitter, settings: AdmissionSettings) -> str:
     """Return why the owner that an object names is not accepted; "" if it is, or if none is named."""
-    if rules.bypass_auth or USER_INFO not in annotations:
+    if settings.bypass_auth or USER_INFO not in annotations:
         return ""
-    if not rules.may_name_owner(submitter.username, submitter.groups):
+    if not may_name_owner(settings, submitter.username, submitter.groups):
         groups = ", ".join(submitter.groups) or "none"
         return (
             f"user {submitter.username} (groups: {groups}) may not set the annotation {USER_INFO}; remove it,"
@@ -49,6 +50,6 @@ def _fault(text: str) -> str:
     return ""
 
 
-def is_missing(annotations: Mapping[str, str], rules: Rules) -> bool:
+def is_missing(annotations: Mapping[str, str], settings: AdmissionSettings) -> bool:
     """Return True if the annotation has to be written."""
-    return not rules.bypass_auth and USER_INFO not in annotations
+    return not settings.bypass_auth and USER_INFO not in annotations

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from yunikorn_kubernetes.admission.admission_rules import Rules
+from yunikorn_kubernetes.admission.admission_rules import gives_labels, processes
 from yunikorn_kubernetes.admission.objects_under_review import NO_MEMBERS, PodLike, members, pod_like
 from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
 from yunikorn_kubernetes.admission.reviews import (
@@ -36,6 +36,8 @@ from yunikorn_kubernetes.names import (
     USER_INFO,
 )
 from yunikorn_kubernetes.objects import Namespace, PriorityClass
+from yunikorn_kubernetes.patterns import matches
+from yunikorn_kubernetes.shim_settings import AdmissionSettings
 from yunikorn_kubernetes.translation.pod_applications import id_of_namespace
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -62,7 +64,7 @@ class ReviewedCluster:
         return NO_MEMBERS if found is None else found.metadata.annotations
 
 
-def review_pod(request: Request, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
+def review_pod(request: Request, settings: AdmissionSettings, cluster: ReviewedCluster) -> ReviewAnswer:
     """Return the answer to the creation or update of a pod or a workload."""
     kind = request.kind.kind
     pod = pod_like(kind, request.object)
@@ -70,62 +72,70 @@ def review_pod(request: Request, rules: Rules, cluster: ReviewedCluster) -> Revi
         return ALLOWED
     if request.operation == UPDATE:
         review = _review_update if kind == "Pod" else _review_workload_update
-        return review(request, pod, rules, cluster)
+        return review(request, pod, settings, cluster)
     if request.operation != CREATE:
         return ALLOWED
     review = _review_new_pod if kind == "Pod" else _review_workload
-    return review(request, pod, rules, cluster)
+    return review(request, pod, settings, cluster)
 
 
-def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
-    if reason := refusal(pod.annotations, request.user_info, rules):
+def _review_new_pod(
+    request: Request, pod: PodLike, settings: AdmissionSettings, cluster: ReviewedCluster
+) -> ReviewAnswer:
+    if reason := refusal(pod.annotations, request.user_info, settings):
         return ReviewAnswer(allowed=False, reason=reason)
     namespace = request.effective_namespace
     overrides = cluster.namespace_annotations(namespace)
     if pod.labels.get(APP_LABEL) == OWN_APP:
         return ALLOWED
-    if not _is_processed(namespace, rules, cluster):
+    if not _is_processed(namespace, settings, cluster):
         return ALLOWED
     labels: dict[str, str] = {}
-    annotations = _owner(pod, request.user_info, rules)
-    if rules.labels(namespace, _tri_state(overrides, NAMESPACE_GENERATE_APP_ID)):
-        labels = _labels(pod, namespace, rules)
+    annotations = _owner(pod, request.user_info, settings)
+    if gives_labels(settings, namespace, _tri_state(overrides, NAMESPACE_GENERATE_APP_ID)):
+        labels = _labels(pod, namespace, settings)
         annotations |= _preemption(pod, cluster)
     scheduler = put(("spec", "schedulerName"), SCHEDULER_NAME)
     return ReviewAnswer(allowed=True, patch=[*_metadata(pod, labels, annotations), scheduler])
 
 
-def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
+def _review_workload(
+    request: Request, pod: PodLike, settings: AdmissionSettings, cluster: ReviewedCluster
+) -> ReviewAnswer:
     """Let a workload carry the owner in its template; a controller makes the pods later."""
     submitter = request.user_info
-    if request.kind.kind == "ReplicaSet" and rules.system_users.match(submitter.username):
+    if request.kind.kind == "ReplicaSet" and matches(settings.system_users, submitter.username):
         # A Deployment would find that this replica set is not the one that it wants, and make another.
         return ALLOWED
-    processed = _is_processed(request.effective_namespace, rules, cluster)
+    processed = _is_processed(request.effective_namespace, settings, cluster)
     # Controllers may name any owner, so a template is the last place where the owner of its pods is checked.
-    if (processed or _is_ours(pod)) and (reason := refusal(pod.annotations, submitter, rules)):
+    if (processed or _is_ours(pod)) and (reason := refusal(pod.annotations, submitter, settings)):
         return ReviewAnswer(allowed=False, reason=reason)
     if not processed:
         return ALLOWED
-    return ReviewAnswer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, rules)))
+    return ReviewAnswer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, settings)))
 
 
-def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
+def _review_update(
+    request: Request, pod: PodLike, settings: AdmissionSettings, cluster: ReviewedCluster
+) -> ReviewAnswer:
     """Refuse another owner. The pod before counts: an update could change its labels with the owner."""
     before = pod_like("Pod", request.old_object) or pod
     if pod.annotations.get(USER_INFO, "") == before.annotations.get(USER_INFO, ""):
         return ALLOWED
     if before.labels.get(APP_LABEL) == OWN_APP:
         # Such a pod has no owner that others rely on, until an update removes the label.
-        reason = refusal(pod.annotations, request.user_info, rules)
+        reason = refusal(pod.annotations, request.user_info, settings)
         return ReviewAnswer(allowed=not reason, reason=reason)
-    if not (_is_processed(request.effective_namespace, rules, cluster) or _is_ours(before) or _is_ours(pod)):
+    if not (
+        _is_processed(request.effective_namespace, settings, cluster) or _is_ours(before) or _is_ours(pod)
+    ):
         return ALLOWED
     return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
 
 
 def _review_workload_update(
-    request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster
+    request: Request, pod: PodLike, settings: AdmissionSettings, cluster: ReviewedCluster
 ) -> ReviewAnswer:
     """Review an update that changes the owner in the template as the creation of the workload.
 
@@ -133,16 +143,18 @@ def _review_workload_update(
     admission controller. The owner of a template that turns to this scheduler was not checked before.
     """
     before = pod_like(request.kind.kind, request.old_object) or PodLike((), {})
-    is_checked = _is_ours(before) or _is_processed(request.effective_namespace, rules, cluster)
+    is_checked = _is_ours(before) or _is_processed(request.effective_namespace, settings, cluster)
     is_same = pod.annotations.get(USER_INFO) == before.annotations.get(USER_INFO)
     if is_same and (is_checked or not _is_ours(pod)):
         return ALLOWED
-    return _review_workload(request, pod, rules, cluster)
+    return _review_workload(request, pod, settings, cluster)
 
 
-def _is_processed(namespace: str, rules: Rules, cluster: ReviewedCluster) -> bool:
+def _is_processed(namespace: str, settings: AdmissionSettings, cluster: ReviewedCluster) -> bool:
     """Return True if YuniKorn schedules the pods of a namespace, whether or not they name an application."""
-    return rules.processes(namespace, _tri_state(cluster.namespace_annotations(namespace), NAMESPACE_ENABLE))
+    return processes(
+        settings, namespace, _tri_state(cluster.namespace_annotations(namespace), NAMESPACE_ENABLE)
+    )
 
 
 def _is_ours(pod: PodLike) -> bool:
@@ -150,20 +162,18 @@ def _is_ours(pod: PodLike) -> bool:
     return members(pod.content, "spec").get("schedulerName") == SCHEDULER_NAME
 
 
-def _owner(pod: PodLike, submitter: Submitter, rules: Rules) -> dict[str, str]:
-    return {USER_INFO: owner_text(submitter)} if is_missing(pod.annotations, rules) else {}
+def _owner(pod: PodLike, submitter: Submitter, settings: AdmissionSettings) -> dict[str, str]:
+    return {USER_INFO: owner_text(submitter)} if is_missing(pod.annotations, settings) else {}
 
 
-def _labels(pod: PodLike, namespace: str, rules: Rules) -> dict[str, str]:
+def _labels(pod: PodLike, namespace: str, settings: AdmissionSettings) -> dict[str, str]:
     labels: dict[str, str] = {}
     given = pod.labels
     others = (given.get(APP_ID_LABEL_OLD), given.get(APP_ID_LABEL_SPARK), pod.annotations.get(APP_ID))
     if named := given.get(APP_ID):
         labels[APP_ID_LABEL_OLD] = named
     elif not any(others):
-        labels[APP_ID] = labels[APP_ID_LABEL_OLD] = generated_id(
-            namespace, unique=rules.generate_unique_app_id
-        )
+        labels[APP_ID] = labels[APP_ID_LABEL_OLD] = generated_id(namespace, unique=settings.unique_app_ids)
     if queue := given.get(QUEUE):
         labels[QUEUE_LABEL_OLD] = queue
     return labels

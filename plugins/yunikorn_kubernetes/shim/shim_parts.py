@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 
 import attrs
-import re2
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn_kubernetes.api_server.back_off import RandomSource
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
+from yunikorn_kubernetes.patterns import matches
 from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.shim import Registration, Shim
-from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
+from yunikorn_kubernetes.shim.translator import Translator
 from yunikorn_kubernetes.shim.watches import Watches
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings
-from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 from yunikorn_kubernetes.workloads.chosen_readers import WorkloadReaders
 from yunikorn_kubernetes.workloads.owner_objects import object_reader
@@ -75,7 +75,14 @@ def make_parts(
         writes,
         events,
         VolumeBinder(server, watches.volumes, random=chance, timeout=timeout),
-        _translator(watches, settings, chance, images=images),
+        Translator(
+            watches.references,
+            watches.volumes,
+            lambda below: min(int(chance.uniform(0, below)), below - 1),
+            settings,
+            watches.claims,
+            images=images,
+        ),
         clock,
         lambda: _registration(current(), settings, version),
         readings=_readings(server, watches, settings, readers),
@@ -92,30 +99,6 @@ def _registration(config: ClusterConfig | None, settings: ServiceSettings, versi
     return Registration(service.cluster_id, service.policy_group, config.queues, config.extra, version)
 
 
-def _translator(
-    watches: Watches, settings: ServiceSettings, chance: RandomSource, *, images: bool
-) -> Translator:
-    placeholders = PlaceholderSettings(
-        settings.placeholder_image,
-        settings.placeholder_run_as_user,
-        settings.placeholder_run_as_group,
-        settings.placeholder_fs_group,
-    )
-    return Translator(
-        watches.references,
-        watches.volumes,
-        lambda below: min(int(chance.uniform(0, below)), below - 1),
-        TranslationSettings(
-            settings.unique_app_ids,
-            not settings.disable_gang_scheduling,
-            placeholders,
-            settings.instance_type_label,
-            images,
-        ),
-        watches.claims,
-    )
-
-
 def _readings(
     server: ApiServer, watches: Watches, settings: ServiceSettings, readers: WorkloadReaders
 ) -> WorkloadReadings:
@@ -126,11 +109,5 @@ def _readings(
         object_reader(server),
         namespaces=watches.references.namespaces,
         groups=watches.pod_groups,
-        bypasses=_matcher(settings.workload_bypass_queues),
+        bypasses=partial(matches, settings.workload_bypass_queues),
     )
-
-
-def _matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that returns True for names in which a regular expression matches anywhere."""
-    compiled = [re2.compile(pattern) for pattern in patterns]
-    return lambda name: any(pattern.search(name) is not None for pattern in compiled)

@@ -14,11 +14,11 @@ from yunikorn.resources import NOTHING, Resource, add, without_zeros
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
 from yunikorn_kubernetes.resource_claims.cluster_claims import ClusterClaims
+from yunikorn_kubernetes.shim_settings import DEFAULT_SETTINGS, ServiceSettings
 from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
 from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
-    PlaceholderSettings,
     name_suffix,
     placeholder_pod,
 )
@@ -61,20 +61,6 @@ class PodSubmission:
     """Other settings of the pod and its namespace that are ignored."""
 
 
-@attrs.frozen
-class TranslationSettings:
-    """Settings that cannot change while the shim runs."""
-
-    unique_app_ids: bool = False
-    """True to generate an application id for each pod without one, instead of one for each namespace."""
-    gangs: bool = True
-    """False to ignore task groups."""
-    placeholders: PlaceholderSettings = attrs.Factory(PlaceholderSettings)
-    instance_type_label: str = names.LABEL_INSTANCE_TYPE
-    images: bool = False
-    """True if the images of pods and nodes matter."""
-
-
 class Translator:
     """Translates the objects of one cluster."""
 
@@ -83,12 +69,18 @@ class Translator:
         references: References,
         volumes: ClusterVolumes,
         draw: Callable[[int], int],
-        settings: TranslationSettings = TranslationSettings(),
+        settings: ServiceSettings = DEFAULT_SETTINGS,
         claims: ClusterClaims | None = None,
+        *,
+        images: bool = False,
     ) -> None:
-        """Create a translator; `draw(n)` returns a random number below n, for names of placeholders."""
+        """Create a translator.
+
+        `draw(n)` returns a random number below n, for names of placeholders. Images of pods matter only with
+        `images`.
+        """
         self._references, self._volumes, self._draw = references, volumes, draw
-        self._settings = settings
+        self._settings, self._images = settings, images
         self._claims = claims or ClusterClaims(is_served=False)
         self._labels: dict[str, tuple[Namespace | None, str]] = {}
         """Namespaces with the text of their labels, by name."""
@@ -101,7 +93,7 @@ class Translator:
 
     def task_group(self, pod: Pod) -> str:
         """Return the task group of a pod; empty for a pod outside of gangs, and without gang scheduling."""
-        return task_group_name(pod) if self._settings.gangs else ""
+        return "" if self._settings.disable_gang_scheduling else task_group_name(pod)
 
     def knows_namespace(self, pod: Pod) -> bool:
         """Return True if the namespace of a pod has been reported."""
@@ -109,7 +101,8 @@ class Translator:
 
     def submission(self, pod: Pod, terms: ApplicationTerms | None = None) -> PodSubmission:
         """Return the application that a pod begins, with the `terms` of its owner if there are any."""
-        reading = read_gang(pod) if self._settings.gangs and terms is None else None
+        has_gang = terms is None and not self._settings.disable_gang_scheduling
+        reading = read_gang(pod) if has_gang else None
         gang = reading.gang if reading is not None else None
         namespace = self._references.namespaces.get(pod.metadata.namespace or DEFAULT_NAMESPACE)
         of_namespace = namespace_tags(namespace) if namespace is not None else None
@@ -127,7 +120,7 @@ class Translator:
     def placeholder(self, owner: PlaceholderOwner, gang: AnnotatedGang, group: AnnotatedTaskGroup) -> Json:
         """Return the body of one more placeholder of a task group."""
         suffix = name_suffix(self._draw)
-        return placeholder_pod(owner, gang, group, suffix, self._settings.placeholders)
+        return placeholder_pod(owner, gang, group, suffix, self._settings)
 
     # -- pods ---------------------------------------------------------------------------------------
 
@@ -156,7 +149,7 @@ class Translator:
 
     def tags(self, pod: Pod) -> dict[str, str]:
         """Return the tags of the ask or allocation of a pod of ours."""
-        return self._tags(pod, images=self._settings.images)
+        return self._tags(pod, images=self._images)
 
     def _tags(self, pod: Pod, *, images: bool) -> dict[str, str]:
         labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)

@@ -11,26 +11,16 @@ from msgspec import to_builtins
 
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, OwnerReference, Pod
+from yunikorn_kubernetes.shim_settings import DEFAULT_SETTINGS, ServiceSettings
 from yunikorn_kubernetes.translation.pod_applications import owner_references
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup
 
-DEFAULT_IMAGE = "registry.k8s.io/pause:3.7"
 CONTAINER = "pause"
 LONGEST_APP, LONGEST_GROUP = 28, 20
 """Numbers of characters of application id and group in the name of a placeholder."""
 SUFFIX_LENGTH = 10
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?\Z")
-
-
-@attrs.frozen
-class PlaceholderSettings:
-    """Settings of the cluster for all placeholders; None leaves the choice to image and cluster."""
-
-    image: str = DEFAULT_IMAGE
-    run_as_user: int | None = None
-    run_as_group: int | None = None
-    fs_group: int | None = None
 
 
 @attrs.frozen
@@ -73,7 +63,7 @@ def placeholder_pod(
     gang: AnnotatedGang,
     group: AnnotatedTaskGroup,
     suffix: str,
-    settings: PlaceholderSettings = PlaceholderSettings(),
+    settings: ServiceSettings = DEFAULT_SETTINGS,
 ) -> Json:
     """Return the body of a placeholder pod, as the API server takes it.
 
@@ -115,12 +105,12 @@ def placeholder_pod(
     }
 
 
-def _spec(owner: PlaceholderOwner, group: AnnotatedTaskGroup, settings: PlaceholderSettings) -> Json:
+def _spec(owner: PlaceholderOwner, group: AnnotatedTaskGroup, settings: ServiceSettings) -> Json:
     security: Json = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     ids = {
-        "runAsUser": settings.run_as_user,
-        "runAsGroup": settings.run_as_group,
-        "fsGroup": settings.fs_group,
+        "runAsUser": settings.placeholder_run_as_user,
+        "runAsGroup": settings.placeholder_run_as_group,
+        "fsGroup": settings.placeholder_fs_group,
     }
     security.update({name: value for name, value in ids.items() if value is not None})
     spec: Json = {
@@ -129,7 +119,7 @@ def _spec(owner: PlaceholderOwner, group: AnnotatedTaskGroup, settings: Placehol
         "hostNetwork": False,
         "terminationGracePeriodSeconds": 0,
         "securityContext": security,
-        "containers": [_container(group.min_resource, settings.image)],
+        "containers": [_container(group.min_resource, settings.placeholder_image)],
     }
     optional: dict[str, Any] = {
         "nodeSelector": dict(group.node_selector),

@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import attrs
 import pytest
-import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from yunikorn_kubernetes.admission.admission_rules import Expressions, Rules
 from yunikorn_kubernetes.admission.pods import ReviewedCluster, generated_id, review_pod
 from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer, Submitter
+from yunikorn_kubernetes.shim_settings import AdmissionSettings
 
 Json = dict[str, Any]
 USER_INFO = "yunikorn.apache.org/user.info"
@@ -26,14 +25,7 @@ LABEL_VALUE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 JANE_OWNS = '{"user":"jane","groups":["staff","system:authenticated"]}'
 
 
-def expressions(*patterns: str) -> Expressions:
-    return Expressions(re2.compile(pattern) for pattern in patterns)
-
-
-RULES = Rules(
-    bypass_namespaces=expressions("^kube-system$"),
-    system_users=expressions("^system:serviceaccount:kube-system:"),
-)
+RULES = AdmissionSettings()
 
 
 @attrs.frozen
@@ -65,7 +57,7 @@ def created(
     kind: str = "Pod",
     by: Submitter = JANE,
     namespace: str = "lab",
-    rules: Rules = RULES,
+    rules: AdmissionSettings = RULES,
     cluster: Known | None = None,
 ) -> ReviewAnswer:
     request = Request("1", ObjectKind(kind=kind), "CREATE", namespace, user_info=by, object=content)
@@ -112,7 +104,7 @@ def test_object_without_metadata_can_be_patched() -> None:
 
 
 def test_unique_ids_end_with_a_mark_that_the_scheduler_replaces_by_the_uid() -> None:
-    result = after(pod(), rules=attrs.evolve(RULES, generate_unique_app_id=True), namespace="n" * 40)
+    result = after(pod(), rules=attrs.evolve(RULES, unique_app_ids=True), namespace="n" * 40)
     assert result["metadata"]["labels"]["applicationId"] == "n" * 26 + "-uniqueautogen"
 
 
@@ -145,9 +137,9 @@ def test_pods_of_the_scheduler_are_not_changed() -> None:
         ("kube-system", "true", {}, True),
         ("lab", "false", {}, False),
         ("lab", "yes", {}, False),
-        ("lab", None, {"process_namespaces": expressions("^prod-")}, False),
-        ("prod-1", None, {"process_namespaces": expressions("^prod-")}, True),
-        ("my-prod-1", None, {"process_namespaces": expressions("prod-")}, True),
+        ("lab", None, {"process_namespaces": ("^prod-",)}, False),
+        ("prod-1", None, {"process_namespaces": ("^prod-",)}, True),
+        ("my-prod-1", None, {"process_namespaces": ("prod-",)}, True),
     ],
 )
 def test_namespaces_are_selected(namespace: str, annotation: str | None, rules: Json, selected: bool) -> None:
@@ -167,9 +159,9 @@ def test_namespaces_are_selected(namespace: str, annotation: str | None, rules: 
     [
         (None, {}, True),
         ("false", {}, False),
-        (None, {"no_label_namespaces": expressions("lab")}, False),
-        ("true", {"no_label_namespaces": expressions("lab")}, True),
-        (None, {"label_namespaces": expressions("^other$")}, False),
+        (None, {"no_label_namespaces": ("lab",)}, False),
+        ("true", {"no_label_namespaces": ("lab",)}, True),
+        (None, {"label_namespaces": ("^other$",)}, False),
     ],
 )
 def test_labels_are_given_in_selected_namespaces(annotation: str | None, rules: Json, labelled: bool) -> None:
@@ -219,9 +211,7 @@ class TestOwners:
         rules = attrs.evolve(RULES, trust_controllers=False)
         assert not created(pod(None, {USER_INFO: JANE_OWNS}), by=CONTROLLER, rules=rules).allowed
 
-    @pytest.mark.parametrize(
-        "rules", [{"external_users": expressions("^jane$")}, {"external_groups": expressions("^staff$")}]
-    )
+    @pytest.mark.parametrize("rules", [{"external_users": ("^jane$",)}, {"external_groups": ("^staff$",)}])
     def test_trusted_users_can(self, rules: Json) -> None:
         content = pod(None, {USER_INFO: '{"user": "root", "groups": ["wheel"]}'})
         assert after(content, rules=attrs.evolve(RULES, **rules))["metadata"]["annotations"][USER_INFO]
@@ -256,7 +246,7 @@ class TestUpdates:
         namespace: str = "lab",
         kind: str = "Pod",
         by: Submitter = JANE,
-        rules: Rules = RULES,
+        rules: AdmissionSettings = RULES,
     ) -> ReviewAnswer:
         request = Request(
             "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
@@ -275,7 +265,7 @@ class TestUpdates:
         assert "cannot be changed" in self.review(owned, forged).reason
 
     def test_a_label_that_the_update_removes_does_not_free_the_owner(self) -> None:
-        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        rules = attrs.evolve(RULES, no_label_namespaces=("lab",))
         owned = pod({"applicationId": "a"}, {USER_INFO: JANE_OWNS})
         forged = pod(None, {USER_INFO: '{"user": "root"}'})
         assert "cannot be changed" in self.review(owned, forged, rules=rules).reason
@@ -293,7 +283,7 @@ class TestUpdates:
     def test_owner_of_a_pod_without_labels_cannot_change(
         self, labels: Json, annotations: Json, spec: Json, namespace: str
     ) -> None:
-        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        rules = attrs.evolve(RULES, no_label_namespaces=("lab",))
         owned = pod(labels, {**annotations, USER_INFO: JANE_OWNS}, **spec)
         forged = pod(labels, {**annotations, USER_INFO: '{"user": "root"}'}, **spec)
         anonymous = pod(labels, annotations, **spec)
@@ -342,7 +332,7 @@ class TestUpdatedWorkloads:
         kind: str = "Deployment",
         namespace: str = "lab",
         by: Submitter = BOB,
-        rules: Rules = RULES,
+        rules: AdmissionSettings = RULES,
     ) -> ReviewAnswer:
         request = Request(
             "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
@@ -372,7 +362,7 @@ class TestUpdatedWorkloads:
     def test_those_who_may_name_an_owner_can(self) -> None:
         before, now = workload(JANE_OWNS), workload(ROOT_OWNS)
         assert self.review(before, now, by=CONTROLLER).allowed
-        rules = attrs.evolve(RULES, external_users=expressions("^bob$"))
+        rules = attrs.evolve(RULES, external_users=("^bob$",))
         assert self.review(before, now, rules=rules).allowed
         assert not self.review(before, workload("{"), rules=rules).allowed
         assert self.review(before, now, rules=attrs.evolve(RULES, bypass_auth=True)).allowed
@@ -428,7 +418,7 @@ class TestWorkloads:
 
     def test_not_even_in_one_without_labels_whose_pods_name_this_scheduler(self) -> None:
         forged = {"metadata": {"annotations": {USER_INFO: '{"user": "root"}'}}}
-        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        rules = attrs.evolve(RULES, no_label_namespaces=("lab",))
         assert not created({"spec": {"template": forged}}, kind="Job", rules=rules).allowed
         ours: Json = {**forged, "spec": {"schedulerName": "yunikorn"}}
         assert not created({"spec": {"template": ours}}, kind="Job", namespace="kube-system").allowed
@@ -436,7 +426,7 @@ class TestWorkloads:
 
     def test_owner_goes_into_the_template_in_namespaces_without_labels(self) -> None:
         content: Json = {"spec": {"template": {"metadata": {}}}}
-        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        rules = attrs.evolve(RULES, no_label_namespaces=("lab",))
         result = after(content, kind="Job", rules=rules)
         assert result["spec"]["template"]["metadata"] == {"annotations": {USER_INFO: JANE_OWNS}}
 

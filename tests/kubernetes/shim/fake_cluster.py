@@ -41,7 +41,8 @@ from yunikorn_kubernetes.objects import (
 )
 from yunikorn_kubernetes.resource_claims.claim_binder import ClaimBinder
 from yunikorn_kubernetes.shim.shim import Registration, Shim
-from yunikorn_kubernetes.shim.translator import References, TranslationSettings, Translator
+from yunikorn_kubernetes.shim.translator import References, Translator
+from yunikorn_kubernetes.shim_settings import ServiceSettings
 from yunikorn_kubernetes.volumes.claims import VolumeTags
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
@@ -63,7 +64,7 @@ partitions:
 START = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 QUEUE = "yunikorn.apache.org/queue"
 APP = "yunikorn.apache.org/app-id"
-DEFAULTS = TranslationSettings()
+DEFAULTS = ServiceSettings()
 TURNS = 40
 """Turns of the event loop in which everything that was begun comes to rest."""
 
@@ -148,9 +149,11 @@ class NoVolumes:
 class FakeCluster:
     """Objects of a cluster, with the shim and the core that schedule it."""
 
-    def __init__(self, config: str = CONFIG, settings: TranslationSettings = DEFAULTS) -> None:
+    def __init__(
+        self, config: str = CONFIG, settings: ServiceSettings = DEFAULTS, *, images: bool = False
+    ) -> None:
         self.clock = ManualClock(round(START.timestamp()) * SECOND)
-        self.config, self.settings = config, settings
+        self.config, self.settings, self.images = config, settings, images
         self.pod_objects: dict[str, Pod] = {}
         """Pods by uid."""
         self.node_objects: dict[str, Node] = {}
@@ -192,6 +195,7 @@ class FakeCluster:
                 lambda below: next(numbers) * 7 // 3 % below,
                 self.settings,
                 None if claim_binder is None else claim_binder.claims,
+                images=self.images,
             ),
             self.clock,
             lambda: Registration(RM, config=self.config),

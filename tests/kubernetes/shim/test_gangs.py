@@ -14,7 +14,7 @@ from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeClus
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import OwnerReference, Pod
 from yunikorn_kubernetes.shim.gangs import AT_ONCE
-from yunikorn_kubernetes.shim.translator import TranslationSettings
+from yunikorn_kubernetes.shim_settings import ServiceSettings
 
 GROUPS = "yunikorn.apache.org/task-groups"
 GROUP = "yunikorn.apache.org/task-group-name"
@@ -36,7 +36,7 @@ partitions:
 def run(
     test: Callable[[FakeCluster], Coroutine[Any, Any, None]],
     config: str = CONFIG,
-    settings: TranslationSettings = DEFAULTS,
+    settings: ServiceSettings = DEFAULTS,
 ) -> None:
     """Run a test in a new cluster."""
     run_in(lambda: FakeCluster(config, settings), test)
@@ -266,13 +266,13 @@ def test_a_member_of_an_unknown_group_says_so() -> None:
 
 def test_gangs_can_be_switched_off() -> None:
     async def test(cluster: FakeCluster) -> None:
-        cluster.settings = TranslationSettings()
+        cluster.settings = ServiceSettings()
         await cluster.restart()
         cluster.add_node("n1", cpu="3")
         add_member(cluster, "m0")
         await cluster.settle()
         assert len(placeholders(cluster)) == 2
-        cluster.settings = TranslationSettings(gangs=False)
+        cluster.settings = ServiceSettings(disable_gang_scheduling=True)
         await cluster.restart()
         cluster.end_deleted()
         for number, style in enumerate(("Soft", "Hard", "Atomic")):
@@ -288,7 +288,7 @@ def test_gangs_can_be_switched_off() -> None:
         assert {one.gang_scheduling_style for one in added} == {""}
         assert not any("GangScheduling" in cluster.reasons(f"o{number}") for number in range(3))
 
-    run(test, settings=TranslationSettings(gangs=False))
+    run(test, settings=ServiceSettings(disable_gang_scheduling=True))
 
 
 @pytest.mark.parametrize("error", [ApiError(500, "InternalError", "no"), KeyError("bug")])

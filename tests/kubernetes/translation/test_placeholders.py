@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.kubernetes.bodies import UID, pod_of, read
 from yunikorn_kubernetes.objects import Pod
+from yunikorn_kubernetes.shim_settings import ServiceSettings
 from yunikorn_kubernetes.translation.asks import task_group_name
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
-    PlaceholderSettings,
     name_suffix,
     placeholder_name,
     placeholder_pod,
@@ -125,7 +125,12 @@ def test_labels_of_a_group_never_contradict_the_application(queue: str, kept: bo
 def test_settings_of_the_cluster() -> None:
     pod = originator()
     gang = gang_of(pod)
-    settings = PlaceholderSettings("pause:1", run_as_user=0, run_as_group=2, fs_group=3)
+    settings = ServiceSettings(
+        placeholder_image="pause:1",
+        placeholder_run_as_user=0,
+        placeholder_run_as_group=2,
+        placeholder_fs_group=3,
+    )
     spec = placeholder_pod(PlaceholderOwner.of(pod, "a", ""), gang, gang.groups[0], "x", settings)["spec"]
     assert spec["containers"][0]["image"] == "pause:1"
     assert spec["securityContext"] == {

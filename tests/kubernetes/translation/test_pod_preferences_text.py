@@ -10,7 +10,6 @@ import pytest
 from tests.kubernetes.bodies import pod_of
 from tests.kubernetes.shim.fake_cluster import FakeCluster
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.shim.translator import TranslationSettings
 from yunikorn_kubernetes.translation.pod_preferences_text import image_name, preferences_text
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -81,7 +80,7 @@ def test_names_of_images(reference: str, name: str) -> None:
 
 
 def test_images_count_for_pods_of_ours_alone() -> None:
-    translation = FakeCluster(settings=TranslationSettings(images=True)).shim.cluster.translation
+    translation = FakeCluster(images=True).shim.cluster.translation
     pod = pod_of(containers=[{"name": "a", "image": "web"}])
     assert names.TAG_PREFERENCES in translation.tags(pod)
     assert names.TAG_PREFERENCES not in translation.foreign_tags(pod)

@@ -15,10 +15,10 @@ from tests.kubernetes.cluster.objects import daemon_set, node
 from yunikorn_kubernetes.config_maps import CONFIGS
 from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
 from yunikorn_kubernetes.shim_config_maps import read_config
+from yunikorn_kubernetes.shim_settings import ServiceSettings
 from yunikorn_kubernetes.translation.asks import pod_tags
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
-    PlaceholderSettings,
     placeholder_pod,
 )
 from yunikorn_kubernetes.translation.pod_applications import application_id, is_placeholder, queue_name
@@ -81,7 +81,9 @@ def test_the_server_accepts_placeholders_of_any_application(
     pod = read(Pod, kubectl.create(originator()))
     gang = read_gang(pod).gang
     assert gang is not None
-    settings = PlaceholderSettings(run_as_user=1000, run_as_group=1000, fs_group=1000)
+    settings = ServiceSettings(
+        placeholder_run_as_user=1000, placeholder_run_as_group=1000, placeholder_fs_group=1000
+    )
     owner = PlaceholderOwner.of(pod, application, queue)
     made = read(Pod, kubectl.create(placeholder_pod(owner, gang, gang.groups[0], "0123456789", settings)))
     assert is_placeholder(made)
