@@ -488,7 +488,7 @@ class PausesAll(RanksByATuple):
 
 
 def test_unknown_and_changing_modes_are_found() -> None:
-    (message,) = broken_promises(ModesByATag(), "test_modes_are_valid").values()
+    (message,) = broken_promises(ModesByATag(), "test_answers_are_valid").values()
     assert "mode_of(large, guarantee) is 'pause': return one of end, requeue, suspend" in message
     assert "test_modes_are_valid" in broken_promises(PausesAll(), "test_modes_are_valid")
     assert broken_promises(TakesTurns(), "test_repeated_calls_return_equal_answers")
