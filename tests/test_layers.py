@@ -62,6 +62,7 @@ SHIM = FOUNDATION | {
     KUBERNETES + "config_maps",
     KUBERNETES + "names",
     KUBERNETES + "objects",
+    KUBERNETES + "patterns",
 }
 """Parts that each part of the shim for Kubernetes may import."""
 
@@ -144,6 +145,7 @@ MAY_IMPORT = {
     KUBERNETES + "config_maps": {"yunikorn.errors"},
     KUBERNETES + "names": set(),
     KUBERNETES + "objects": set(),
+    KUBERNETES + "patterns": {"yunikorn.config"},
     KUBERNETES + "predicates": {"yunikorn.api", KUBERNETES + "names"},
     KUBERNETES + "devices.cel": set(),
     KUBERNETES + "devices": {"yunikorn.api"}

@@ -267,16 +267,8 @@ def test_answers_changed_by_a_reload_are_found() -> None:
     assert violation(Forgetful(), "test_reload_without_changes_changes_no_decision")
 
 
-@pytest.mark.parametrize(
-    ("answer", "test"),
-    [
-        ("", "test_answers_are_valid"),
-        ("root..a", "test_names_contain_only_allowed_characters"),
-        (7, "test_answers_are_valid"),
-        (["root.a"], "test_answers_are_valid"),
-    ],
-)
-def test_invalid_queue_names_are_found(answer: Any, test: str) -> None:
+@pytest.mark.parametrize("answer", ["", "root..a", 7, ["root.a"]])
+def test_invalid_queue_names_are_found(answer: Any) -> None:
     class Odd(PlacementRule):
         """Is odd."""
 
@@ -285,6 +277,8 @@ def test_invalid_queue_names_are_found(answer: Any, test: str) -> None:
         def place(self, app: Application) -> Any:
             return answer
 
+    has_empty_level = answer == "root..a"
+    test = "test_names_contain_only_allowed_characters" if has_empty_level else "test_answers_are_valid"
     assert violation(Odd(), test)
 
 

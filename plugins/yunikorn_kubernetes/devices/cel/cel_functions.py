@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from yunikorn_kubernetes.devices.cel import cel_types as t
@@ -35,7 +36,6 @@ from yunikorn_kubernetes.devices.cel.exact_quantity import (
     read_quantity,
 )
 from yunikorn_kubernetes.devices.cel.semantic_version import InvalidVersion, SemanticVersion, read_version
-from yunikorn_kubernetes.patterns import compiled
 
 Implementation = Callable[..., Value]
 Cost = Callable[[tuple[Value, ...], Value], int]
@@ -109,11 +109,17 @@ def _texts(name: str, call: Callable[..., Value], *kinds: type) -> Implementatio
     return checked
 
 
+@lru_cache(maxsize=256)
 def compiled_pattern(pattern: str) -> Any:
     """Return a compiled pattern, matched in linear time. Raises `EvaluationError`."""
+    # Imported here because the library slows down the start.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return compiled(pattern)
-    except ValueError as error:
+        return re2.compile(pattern, options)
+    except re2.error as error:
         raise EvaluationError(f"invalid pattern {pattern!r}: {error}") from None
 
 
