@@ -59,10 +59,7 @@ SHIM = FOUNDATION | {
     "yunikorn_service.async_scheduler",
     "yunikorn_service.background",
     "yunikorn_service.waiting_requests",
-    KUBERNETES + "config_maps",
-    KUBERNETES + "names",
-    KUBERNETES + "objects",
-    KUBERNETES + "patterns",
+    *(KUBERNETES + part for part in ("config_maps", "names", "objects", "patterns")),
 }
 """Parts that each part of the shim for Kubernetes may import."""
 
