@@ -19,8 +19,7 @@ from yunikorn_lab.reporting.csv_files import (
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.gantt import PICTURE as GANTT
 from yunikorn_lab.reporting.gantt import TABLE as GANTT_TABLE
-from yunikorn_lab.reporting.gantt import GanttChart, GanttRequest, write_table
-from yunikorn_lab.reporting.gantt_recorders import gantt_recorder
+from yunikorn_lab.reporting.gantt import GanttChart, GanttRequest, gantt_recorder, write_table
 from yunikorn_lab.reporting.observations import ApplicationRow
 from yunikorn_lab.reporting.palette import queue_colours
 from yunikorn_lab.reporting.saved_run import LOG, PLACES, RESULT, InputPlaces, pack_result

@@ -13,8 +13,14 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn_lab.reporting import gantt
 from yunikorn_lab.reporting.full_report import FullReport
-from yunikorn_lab.reporting.gantt import APPLICATIONS, NODES, GanttChart, GanttRequest, write_table
-from yunikorn_lab.reporting.gantt_recorders import gantt_recorder
+from yunikorn_lab.reporting.gantt import (
+    APPLICATIONS,
+    NODES,
+    GanttChart,
+    GanttRequest,
+    gantt_recorder,
+    write_table,
+)
 from yunikorn_lab.reporting.mpl import png, styled
 from yunikorn_lab.reporting.palette import QueueColours
 from yunikorn_lab.reporting.plot_gantt import plot_gantt
@@ -141,7 +147,7 @@ def test_rows_are_chosen_by_name_or_pattern_and_the_rest_is_counted(
 ) -> None:
     assert [row[1] for row in chart_of(observe, NODES, names=("n2",)).rows] == ["n2"]
     assert [row[1] for row in chart_of(observe, APPLICATIONS, names=("*ir*",)).rows] == ["first", "third"]
-    monkeypatch.setattr("yunikorn_lab.reporting.gantt_recorders.MOST_ROWS", 1)
+    monkeypatch.setattr("yunikorn_lab.reporting.gantt.MOST_ROWS", 1)
     chart = chart_of(observe, APPLICATIONS)
     assert [row[1] for row in chart.rows] == ["third"]  # the only one that waited
     assert chart.notes == [
@@ -154,7 +160,7 @@ def test_rows_are_chosen_by_name_or_pattern_and_the_rest_is_counted(
 
 
 def test_too_many_bars_are_counted(observe: Observe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yunikorn_lab.reporting.gantt_recorders.MOST_BARS", 2)
+    monkeypatch.setattr("yunikorn_lab.reporting.gantt.MOST_BARS", 2)
     for of, whole in ((NODES, 3), (APPLICATIONS, 5)):
         chart = chart_of(observe, of)
         assert len(chart.bars) == 2
