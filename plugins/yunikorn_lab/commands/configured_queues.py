@@ -10,7 +10,7 @@ import click
 from yunikorn.config.load import check_config
 from yunikorn.config.queues_yaml import QueueConfig, RuleConfig, SchedulerConfig
 from yunikorn.framework.registry import Registry
-from yunikorn_lab.reporting.wait_targets import parse_targets
+from yunikorn_lab.reporting.run_figures import parse_targets
 
 
 @attrs.frozen

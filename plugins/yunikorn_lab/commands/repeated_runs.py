@@ -25,7 +25,7 @@ from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_commands.signals import ending_early
 from yunikorn_lab.commands.run_options import preempted_option, until_option
 from yunikorn_lab.commands.workload import WorkloadSource, workload_options
-from yunikorn_lab.reporting.divergence_reasons import (
+from yunikorn_lab.reporting.comparison import (
     DivergenceReason,
     find_reasons,
     is_explained_by_the_first,

@@ -29,9 +29,16 @@ from yunikorn_lab.commands.seeds_option import draws, seeds_option, source_of
 from yunikorn_lab.commands.simulate import read_simulation
 from yunikorn_lab.commands.size_runs import SizeRuns, shown
 from yunikorn_lab.commands.workload import WorkloadSource, workload_options
-from yunikorn_lab.reporting.cluster_search import SizeSearch, describe, search
+from yunikorn_lab.reporting.cluster_search import (
+    SizeResult,
+    SizeSearch,
+    describe,
+    search,
+    size_folder,
+    untested_sizes,
+    write_size,
+)
 from yunikorn_lab.reporting.report_assertions import check_queues, parse_assertions
-from yunikorn_lab.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
 from yunikorn_lab.reporting.tables import Table
 from yunikorn_lab.simulation.machines import MAX_NODES
 

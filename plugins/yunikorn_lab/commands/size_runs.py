@@ -19,13 +19,12 @@ from yunikorn_lab.commands.executors import progress_of_runs
 from yunikorn_lab.commands.progress import progress_bar
 from yunikorn_lab.commands.seeds_option import source_of
 from yunikorn_lab.commands.simulate import stderr_console
-from yunikorn_lab.reporting.cluster_search import SearchInterrupted, Trial
+from yunikorn_lab.reporting.cluster_search import SearchInterrupted, Trial, run_folder
 from yunikorn_lab.reporting.comparison import Drawn
 from yunikorn_lab.reporting.provenance import Provenance
 from yunikorn_lab.reporting.report_assertions import Assertion, AssertionResult, judge
 from yunikorn_lab.reporting.runs import Order, Played, RunFailed, Source, finished, play, play_all
 from yunikorn_lab.reporting.saved_run import InputPlaces
-from yunikorn_lab.reporting.size_files import run_folder
 from yunikorn_lab.reporting.workers import HereAndNow, WorkerPool
 from yunikorn_lab.simulation.adjustments import Adjustments
 from yunikorn_lab.simulation.engine import Progress

@@ -47,8 +47,7 @@ def page_of(report: HistoryReport) -> str:
     if missing:
         raise UsageError(missing)
     # Imported here, because other forms need neither matplotlib nor jinja2, which import slowly.
-    from yunikorn_lab.reporting.drawing import draw
-    from yunikorn_lab.reporting.page import render
+    from yunikorn_lab.reporting.page import draw, render
 
     sections, colours = report.sections(MOST_ROWS_ON_PAGE), QueueColours(report.queues)
     drawn = {name: drawing.svg for name, drawing in draw(sections, colours).items()}

@@ -15,7 +15,7 @@ from yunikorn_lab.reporting.metrics import Dispersion, differ, difference, dispe
 from yunikorn_lab.reporting.provenance import ProvenanceDifference
 from yunikorn_lab.reporting.setting_curves import CURVE_COLUMNS, SettingCurve, curve_json, curve_rows
 from yunikorn_lab.reporting.tables import Format
-from yunikorn_lab.reporting.variant_results import Variant
+from yunikorn_lab.reporting.variants import Variant
 
 CSV = "compare.csv"
 CURVE_CSV = "curve.csv"

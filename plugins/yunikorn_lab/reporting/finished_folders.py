@@ -13,18 +13,18 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn_lab.reporting.comparison_result import JSON, Comparison, make_rows
-from yunikorn_lab.reporting.decision_log import Divergence, DivergenceReport, find_divergence
-from yunikorn_lab.reporting.divergence_reasons import (
+from yunikorn_lab.reporting.comparison import (
     DivergenceReason,
     describe_divergences,
     is_explained_by_a_run,
 )
+from yunikorn_lab.reporting.comparison_result import JSON, Comparison, make_rows
+from yunikorn_lab.reporting.decision_log import Divergence, DivergenceReport, find_divergence
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.provenance import differences
 from yunikorn_lab.reporting.saved_run import RESULT, read_decisions, read_result
 from yunikorn_lab.reporting.tables import duration
-from yunikorn_lab.reporting.variant_results import Variant
+from yunikorn_lab.reporting.variants import Variant
 from yunikorn_lab.simulation.out_folder import CLAIM
 
 _SEED = re.compile(r"seed-([0-9]{1,18})\Z")

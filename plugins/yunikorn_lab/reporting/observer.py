@@ -24,11 +24,10 @@ from yunikorn_lab.reporting.observations import (
     ClusterObservation,
     PartitionObservation,
 )
-from yunikorn_lab.reporting.queue_observation import QueueObservation, QueueObservations
+from yunikorn_lab.reporting.queue_observation import QueueObservation, QueueObservations, UserObservations
+from yunikorn_lab.reporting.run_figures import WaitTargets
 from yunikorn_lab.reporting.time_series import Timeline
 from yunikorn_lab.reporting.topology_rooms import TopologyObservation
-from yunikorn_lab.reporting.user_observation import UserObservations
-from yunikorn_lab.reporting.wait_targets import WaitTargets
 from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.limit_waits import LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder

@@ -10,13 +10,24 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn_lab.reporting.comparison_result import Comparison, FigureRow
 from yunikorn_lab.reporting.figures import MEAN_WAIT
-from yunikorn_lab.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, steps, top
+from yunikorn_lab.reporting.mpl import (
+    INK,
+    amount_scale,
+    different_curves,
+    label_durations,
+    label_times,
+    line,
+    paper,
+    shared_origin,
+    shorten,
+    steps,
+    top,
+)
 from yunikorn_lab.reporting.palette import LIGHT, line_style
 from yunikorn_lab.reporting.plot_waits import plot_distributions
 from yunikorn_lab.reporting.plots import busiest_type
 from yunikorn_lab.reporting.run_figures import Curves
 from yunikorn_lab.reporting.run_history import QueueHistory, RunHistory
-from yunikorn_lab.reporting.time_axes import label_durations, label_times, shared_origin
 
 SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""

@@ -16,10 +16,9 @@ from matplotlib.patches import Patch
 
 from yunikorn.clock import SECOND
 from yunikorn_lab.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, GanttBar, GanttChart, Row
-from yunikorn_lab.reporting.mpl import INK, LIMIT, OTHERS, area, paper, shorten
+from yunikorn_lab.reporting.mpl import INK, LIMIT, OTHERS, area, label_times, paper, shorten
 from yunikorn_lab.reporting.palette import HATCHES, LIGHT, QueueColours, Style
 from yunikorn_lab.reporting.tables import queue_label
-from yunikorn_lab.reporting.time_axes import label_times
 
 HEIGHTS = {True: 0.3, False: 0.2}
 """Heights of a row in inches, of nodes and of applications."""

@@ -11,9 +11,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from yunikorn_lab.reporting.mpl import (
     INK,
     amount_scale,
+    label_durations,
     paper,
+    short_duration,
     shorten,
     top,
+    wide_ticks,
 )
 from yunikorn_lab.reporting.palette import DASHES, Dashes, QueueColours, line_style
 from yunikorn_lab.reporting.setting_curves import (
@@ -26,7 +29,6 @@ from yunikorn_lab.reporting.setting_curves import (
     CurveFigure,
     SettingCurve,
 )
-from yunikorn_lab.reporting.time_axes import label_durations, short_duration, wide_ticks
 
 FAR = 20
 """Ratio of the largest lines of a panel from which the axis of waits is logarithmic."""

@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from yunikorn_lab.reporting.calibration import CalibrationCurves
-from yunikorn_lab.reporting.mpl import INK, USED, different_curves, line, paper
+from yunikorn_lab.reporting.mpl import INK, USED, different_curves, line, paper, short_duration, wide_ticks
 from yunikorn_lab.reporting.palette import LIGHT, QueueColours, Style, line_style
 from yunikorn_lab.reporting.run_figures import Curves
-from yunikorn_lab.reporting.time_axes import short_duration, wide_ticks
 
 SHOWN = len(LIGHT)
 """Maximum number of lines."""

@@ -20,8 +20,7 @@ from yunikorn_lab.reporting.csv_files import Columns
 from yunikorn_lab.reporting.figures import measures
 from yunikorn_lab.reporting.metrics import dispersion
 from yunikorn_lab.reporting.tables import Format, Table
-from yunikorn_lab.reporting.variant_results import Variant
-from yunikorn_lab.reporting.variants import short_path
+from yunikorn_lab.reporting.variants import Variant, short_path
 from yunikorn_lab.simulation.statistics import DIGITS
 
 FEWEST = 3

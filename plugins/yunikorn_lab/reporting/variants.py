@@ -26,6 +26,7 @@ from yunikorn_commands.input_files import name_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_lab.config_effects import check_effects
+from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.queue_paths import is_queue_path, numbered_path
 
 FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")
@@ -396,3 +397,15 @@ def short_path(path: str) -> str:
     above, _, last = path.rpartition(".")
     above = above.rpartition(".")[2]
     return last if not above or "[" in above else f"{above}.{last}"
+
+
+@attrs.frozen
+class Variant:
+    """A configuration variant and its results, one per seed."""
+
+    name: str
+    results: list[FullReport]
+    settings: tuple[VariantSetting, ...] = ()
+    """Settings that have changed its configuration; empty for finished folders."""
+    file: str = ""
+    """Path of the configuration, if the variant was simulated by this comparison."""

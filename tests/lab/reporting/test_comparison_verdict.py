@@ -11,7 +11,7 @@ from yunikorn_lab.reporting.comparison_texts import equal_rows, judge_comparison
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.provenance import WORKLOAD, ProvenanceDifference
 from yunikorn_lab.reporting.sections.comparison_sections import comparison_sections
-from yunikorn_lab.reporting.variant_results import Variant
+from yunikorn_lab.reporting.variants import Variant
 
 Observe = Callable[..., FullReport]
 QUEUES = "          - {{name: a, resources: {{max: {{vcore: {0}}}}}}}\n          - {{name: b}}"

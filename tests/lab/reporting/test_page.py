@@ -143,7 +143,7 @@ def test_headings_of_parts_span_the_table_and_show_the_colour_of_a_queue() -> No
 
 @pytest.mark.slow
 def test_a_queue_has_one_colour_in_plots_and_tables(observe: Observe) -> None:
-    from yunikorn_lab.reporting.drawing import draw
+    from yunikorn_lab.reporting.page import draw
 
     app = "  - {id: x%d, queue: root.q%d, tasks: [{count: 3, resources: {vcore: 1}, runtime: 20}]}\n"
     scenario = "nodes: [{name: n, resources: {vcore: 1}}]\napplications:\n"

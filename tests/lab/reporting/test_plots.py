@@ -11,13 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from yunikorn_lab.reporting.drawing import Drawing, draw
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.mpl import amount_scale, paper, png, shorten, stack, styled
+from yunikorn_lab.reporting.page import Drawing, draw
 from yunikorn_lab.reporting.palette import LIGHT, queue_colours
-from yunikorn_lab.reporting.plot_stacks import plot_lengths
 from yunikorn_lab.reporting.plot_waits import plot_distributions
-from yunikorn_lab.reporting.plots import plot_cluster, plot_nodes, plot_queues
+from yunikorn_lab.reporting.plots import plot_cluster, plot_lengths, plot_nodes, plot_queues
 from yunikorn_lab.reporting.result_files import PICTURES
 from yunikorn_lab.reporting.sections.report_sections import report_sections
 

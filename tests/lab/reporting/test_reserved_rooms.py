@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.resources import Resource
-from yunikorn_lab.reporting.free_room import Room
-from yunikorn_lab.reporting.reserved_rooms import RampSum, ReservedRooms
+from yunikorn_lab.reporting.free_room import RampSum, ReservedRooms, Room
 
 SIZES = (Resource(vcore=2), Resource(vcore=3, memory=1), Resource(memory=4))
 CHANGES = st.lists(

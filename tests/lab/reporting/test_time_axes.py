@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lab.reporting.test_plots import Observe, leaves, scenario, texts
-from yunikorn_lab.reporting.mpl import styled
+from yunikorn_lab.reporting.mpl import date_ticks, duration_ticks, short_duration, styled
 from yunikorn_lab.reporting.palette import queue_colours
-from yunikorn_lab.reporting.plot_stacks import plot_lengths
-from yunikorn_lab.reporting.plots import plot_cluster, plot_nodes, plot_queues
+from yunikorn_lab.reporting.plots import plot_cluster, plot_lengths, plot_nodes, plot_queues
 from yunikorn_lab.reporting.tables import duration
-from yunikorn_lab.reporting.time_axes import date_ticks, duration_ticks, short_duration
 
 DAY = 86_400
 SUMMER = 1_027_839_845.0

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
 from yunikorn_lab.reporting.full_report import FullReport
+from yunikorn_lab.reporting.queue_observation import UserObservations
 from yunikorn_lab.reporting.run_history import UserHistory
 from yunikorn_lab.reporting.time_series import Timeline
-from yunikorn_lab.reporting.user_observation import UserObservations
 
 CAPACITY = {"vcore": 1000}
 CHANGES = st.lists(

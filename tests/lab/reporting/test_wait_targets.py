@@ -9,7 +9,7 @@ import pytest
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn_lab.reporting.full_report import FullReport
-from yunikorn_lab.reporting.wait_targets import WaitTarget, parse_targets
+from yunikorn_lab.reporting.run_figures import WaitTarget, parse_targets
 
 Observe = Callable[..., FullReport]
 
