@@ -15,9 +15,9 @@ from benchmarks.workload import Workload
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 from yunikorn_lab.reporting.full_report import study
+from yunikorn_lab.simulation.adjustments import SyntheticRacks
 from yunikorn_lab.simulation.arrivals import Changed
 from yunikorn_lab.simulation.scenario_reader import read_scenario
-from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
 from yunikorn_lab.simulation.workload import WorkloadApplication
 
 RACKS, GANGS = "10x10", Fraction(2, 5)

@@ -8,10 +8,10 @@ from typing import Any
 
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.resources import Resource
+from yunikorn_lab.simulation.adjustments import SyntheticRacks
 from yunikorn_lab.simulation.arrivals import Poisson
 from yunikorn_lab.simulation.distributions import Constant, DrawnAmounts, Lognormal, WeightedChoice
 from yunikorn_lab.simulation.generator import ApplicationPlan, Generated, TaskPlan
-from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 TAG = "yunikorn.apache.org/gang-topology"

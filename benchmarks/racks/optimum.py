@@ -22,10 +22,10 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn_lab.reporting.tables import duration, percent
+from yunikorn_lab.simulation.adjustments import SyntheticRacks
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import Running
 from yunikorn_lab.simulation.run import simulate
-from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 NODES, RACKS, BLOCKS = 4, 3, 2

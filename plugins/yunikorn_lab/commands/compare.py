@@ -23,12 +23,19 @@ from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
-from yunikorn_lab.commands.cluster_notes import cluster_notes
-from yunikorn_lab.commands.configured_queues import read_targets, slo_option
-from yunikorn_lab.commands.executors import executor_for, jobs_option, progress_of_runs, working
-from yunikorn_lab.commands.input_checks import InputChecks
 from yunikorn_lab.commands.repeated_runs import RunRepeater
-from yunikorn_lab.commands.run_options import check_out, claimed, preempted_option, taken_over, until_option
+from yunikorn_lab.commands.run_conditions import InputChecks, cluster_notes, read_targets, slo_option
+from yunikorn_lab.commands.run_options import (
+    check_out,
+    claimed,
+    executor_for,
+    jobs_option,
+    preempted_option,
+    progress_of_runs,
+    taken_over,
+    until_option,
+    working,
+)
 from yunikorn_lab.commands.seeds_option import draws, seeds_option
 from yunikorn_lab.commands.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn_lab.reporting.comparison import compare

@@ -1,20 +1,145 @@
-"""Conditions on the result of `yunikorn simulate`, for continuous integration: `--fail-on` and `--assert`."""
+"""Conditions on the result of `yunikorn simulate`, for continuous integration: `--fail-on` and `--assert`.
+
+Queues that a configuration names, for options that refer to queues, and the option `--slo`.
+
+Notes about configurations that the nodes of a workload do not fit, printed before a simulation.
+
+Problems in the input of a command, collected from all of its parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import attrs
 import click
 
-from yunikorn.config.load import load_config
-from yunikorn.errors import UsageError, printable
+from yunikorn.config.load import check_config, load_config
+from yunikorn.config.queues_yaml import QueueConfig, RuleConfig, SchedulerConfig
+from yunikorn.errors import Problem, UsageError, printable
 from yunikorn.framework.registry import Registry
+from yunikorn_commands.input_source import LINES_SHOWN, InputError, describe
 from yunikorn_commands.option_groups import option_group
 from yunikorn_commands.output import echo
-from yunikorn_lab.commands.configured_queues import creates_queues
+from yunikorn_lab.cluster_check import Capacities, check_cluster
 from yunikorn_lab.reporting.full_report import FullReport
 from yunikorn_lab.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions
+from yunikorn_lab.reporting.run_figures import parse_targets
+from yunikorn_lab.simulation.adjustments import largest_capacities
+from yunikorn_lab.simulation.workload import Workload
+
+
+@attrs.frozen
+class ConfiguredQueues:
+    """Queues of a configuration, as pairs of partition and path."""
+
+    known: set[tuple[str, str]]
+    are_all: bool
+    """False if placement rules may create more."""
+
+
+def configured_queues(text: str, registry: Registry) -> ConfiguredQueues:
+    """Return the queues of a valid configuration."""
+    config = check_config(text, registry).config
+    partitions = config.partitions if config else ()
+    found: set[tuple[str, str]] = set()
+
+    def add(partition: str, queue: QueueConfig, parent: str) -> None:
+        path = f"{parent}.{queue.name}" if parent else queue.name
+        found.add((partition, path))
+        for child in queue.queues:
+            add(partition, child, path)
+
+    for partition in partitions:
+        add(partition.name, partition.root, "")
+    return ConfiguredQueues(found, config is not None and not creates_queues(config))
+
+
+def creates_queues(config: SchedulerConfig) -> bool:
+    """Return True if a placement rule creates queues, so that not all queues are known before a run."""
+
+    def creates(rule: RuleConfig) -> bool:
+        return rule.create or (rule.parent is not None and creates(rule.parent))
+
+    return any(creates(rule) for partition in config.partitions for rule in partition.placement_rules)
+
+
+slo_option = click.option(
+    "--slo",
+    "targets",
+    multiple=True,
+    metavar="QUEUE=TIME",
+    help="Wait target of a queue, such as root.web=5m; the report says how many applications met it. May be"
+    " given several times.",
+)
+
+
+def read_targets(texts: Sequence[str], configs: Iterable[tuple[str, Registry]]) -> dict[str, int]:
+    """Return targets (ns) by queue of any of the configurations; raises `UsageError` with all problems."""
+    if not texts:
+        return {}
+    queues = [configured_queues(text, registry) for text, registry in configs]
+    known = {path for one in queues for _, path in one.known}
+    return parse_targets(texts, known, are_all=all(one.are_all for one in queues))
+
+
+def cluster_notes(configs: Iterable[tuple[str, str, Registry]], workload: Workload) -> list[str]:
+    """Return what `validate --nodes` says about configurations, given by name, text and registry.
+
+    Variants of one configuration share most findings: each is returned once, with the first name.
+    """
+    capacities = largest_capacities(workload.nodes, workload.events)
+    seen: set[Problem] = set()
+    notes: list[str] = []
+    for name, text, registry in configs:
+        found = [each for each in _findings(text, registry, capacities) if each not in seen]
+        notes += [describe(name, each) for each in found[:LINES_SHOWN]]
+        if len(found) > LINES_SHOWN:
+            notes.append(f"{name}: {len(found) - LINES_SHOWN} more findings like these")
+        seen.update(found)
+    return [f"note: {printable(note)}" for note in notes]
+
+
+def _findings(text: str, registry: Registry, capacities: Capacities) -> Iterator[Problem]:
+    """Yield what only the comparison with the cluster finds.
+
+    Lines are left out: the text may be part of a ConfigMap, or changed by `--set`.
+    """
+    alone = check_config(text, registry)
+    compared = check_config(text, registry, [partial(check_cluster, capacities)])
+    known = set(alone.warnings)
+    for one in (*compared.warnings, *compared.hints):
+        if one not in known:
+            yield one._replace(line=0, column=0)
+
+
+class InputChecks:
+    """Collector of input problems, which reports all problems in one message."""
+
+    def __init__(self) -> None:
+        self._found: list[InputError | UsageError] = []
+
+    def __bool__(self) -> bool:
+        """Return True if there are problems."""
+        return bool(self._found)
+
+    @contextlib.contextmanager
+    def part(self) -> Iterator[None]:
+        """Collect the problems of one part of the input, and continue with the next part."""
+        try:
+            yield
+        except (InputError, UsageError) as error:
+            self._found.append(error)
+
+    def check(self) -> None:
+        """Raise the collected problems, if there are any."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise UsageError("\n".join(map(str, self._found)))
+
 
 UNMET = 1
 """Exit status of a simulation that reached its end, but not what was asked of it."""

@@ -8,8 +8,7 @@ import click
 
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.output import echo
-from yunikorn_lab.schema.json_schema import json_schema
-from yunikorn_lab.schema.reference_page import markdown
+from yunikorn_lab.schema.json_schema import json_schema, markdown
 
 
 @click.command()

@@ -29,13 +29,22 @@ from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
-from yunikorn_lab.commands.cluster_notes import cluster_notes
-from yunikorn_lab.commands.configured_queues import read_targets, slo_option
-from yunikorn_lab.commands.gantt_options import GanttOptions, gantt_options
-from yunikorn_lab.commands.input_checks import InputChecks
-from yunikorn_lab.commands.progress import progress_bar
-from yunikorn_lab.commands.run_conditions import RunConditions, condition_options
-from yunikorn_lab.commands.run_options import check_out, preempted_option, until_option
+from yunikorn_lab.commands.run_conditions import (
+    InputChecks,
+    RunConditions,
+    cluster_notes,
+    condition_options,
+    read_targets,
+    slo_option,
+)
+from yunikorn_lab.commands.run_options import (
+    GanttOptions,
+    check_out,
+    gantt_options,
+    preempted_option,
+    progress_bar,
+    until_option,
+)
 from yunikorn_lab.commands.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn_lab.reporting.full_report import FullReport, study
 from yunikorn_lab.reporting.result_files import ResultFiles

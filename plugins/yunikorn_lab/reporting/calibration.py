@@ -16,8 +16,8 @@ import attrs
 
 from yunikorn_lab.reporting.group_counts import NAMES
 from yunikorn_lab.reporting.observations import ApplicationRow
-from yunikorn_lab.simulation.hourly_load import HOUR, HourlyLoad
 from yunikorn_lab.simulation.statistics import DIGITS, Sample, Summary, nearest_rank
+from yunikorn_lab.simulation.workload import HOUR, HourlyLoad
 
 PERCENTS = (10, 25, 50, 75, 90, 95, 99)
 """Percentiles that are shown side by side."""

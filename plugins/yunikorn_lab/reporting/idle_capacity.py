@@ -22,7 +22,7 @@ from yunikorn.resources import Resource, Tally, fits, grow
 from yunikorn_lab.reporting.core_view import CoreView, PartitionWaits
 from yunikorn_lab.reporting.free_room import ReservedRooms, Rooms
 from yunikorn_lab.reporting.time_series import Series, Timeline
-from yunikorn_lab.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
+from yunikorn_lab.simulation.limit_waits import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
 from yunikorn_lab.simulation.statistics import DIGITS
 
 PLACEHOLDERS = "held by placeholders"

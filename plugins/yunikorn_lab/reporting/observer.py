@@ -28,13 +28,12 @@ from yunikorn_lab.reporting.queue_observation import QueueObservation, QueueObse
 from yunikorn_lab.reporting.run_figures import WaitTargets
 from yunikorn_lab.reporting.time_series import Timeline
 from yunikorn_lab.reporting.topology_rooms import TopologyObservation
-from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.limit_waits import LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import Running, Submitted, partition_name
 from yunikorn_lab.simulation.statistics import seconds
 from yunikorn_lab.simulation.survey import GangSurvey, asks_for_domain
-from yunikorn_lab.simulation.workload import NodeEvent, Reloaded
+from yunikorn_lab.simulation.workload import HourlyLoad, NodeEvent, Reloaded
 
 Key = TypeVar("Key", bound=Hashable)
 Write = Callable[[ApplicationRow], None]

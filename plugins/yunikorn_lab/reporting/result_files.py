@@ -27,10 +27,9 @@ from yunikorn_lab.reporting.sections.report_sections import report_sections
 from yunikorn_lab.reporting.sections.use import CLUSTER, IDLE, NODES, QUEUES, USERS
 from yunikorn_lab.reporting.sections.waits import CALIBRATION, LENGTHS, WAITS
 from yunikorn_lab.reporting.tables import outcome
-from yunikorn_lab.simulation.decision_files import APPLICATIONS as ENDS
-from yunikorn_lab.simulation.decision_files import DECISIONS, REPORT, FolderRecorder
-from yunikorn_lab.simulation.decision_files import NODES as NODE_EVENTS
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import APPLICATIONS as ENDS
+from yunikorn_lab.simulation.out_folder import DECISIONS, REPORT, FolderRecorder, OutFolder
+from yunikorn_lab.simulation.out_folder import NODES as NODE_EVENTS
 from yunikorn_lab.simulation.recorder import Recorders
 
 PAGE = "report.html"

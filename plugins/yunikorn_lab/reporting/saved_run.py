@@ -26,7 +26,7 @@ from yunikorn_commands.input_files import HeldInput, InputFile
 from yunikorn_lab.reporting.decision_log import DecisionLog
 from yunikorn_lab.reporting.full_report import FullReport, plain
 from yunikorn_lab.reporting.provenance import NODES, WORKLOAD
-from yunikorn_lab.simulation.decision_files import DECISIONS
+from yunikorn_lab.simulation.out_folder import DECISIONS
 
 RESULT = "results.json.gz"
 """Complete report and its provenance."""

@@ -15,7 +15,7 @@ from yunikorn_lab.reporting.idle_capacity import (
     RESERVED,
     TOO_LARGE,
 )
-from yunikorn_lab.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA
+from yunikorn_lab.simulation.limit_waits import APPLICATIONS, LIMIT, QUOTA
 
 NOTHING_SUBMITTED = "Check the times of the workload, and --until."
 CUT = "Without --until, or with a later one, more of them end."

@@ -26,10 +26,15 @@ from yunikorn_history.past_records import PastNode
 from yunikorn_history.queries import HistoryQueries, every
 from yunikorn_lab.simulation import workload as plan
 from yunikorn_lab.simulation.arrivals import Arrivals
-from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.scenario_keys import NOBODY
 from yunikorn_lab.simulation.scenario_reader import ScenarioCluster
-from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind, WorkloadApplication, WorkloadNode
+from yunikorn_lab.simulation.workload import (
+    HourlyLoad,
+    NodeEvent,
+    NodeEventKind,
+    WorkloadApplication,
+    WorkloadNode,
+)
 
 TOGETHER = 1_000
 """Time (ms) within which requests of an application are one, and the end of a task is that of its node."""

@@ -9,6 +9,11 @@ They form a `LimitClass`, whose clock runs while the class is blocked. The block
 difference between two clock readings, independent of the number of requests in the class. A `LimitGate` is
 the set of quotas and limits that apply to some classes. Its classes are evaluated again only after a change
 of the gate.
+
+Amounts of waiting requests that a quota or limit blocks, by partition, cause and resource type.
+
+The amounts are updated with each change of a class of requests (`limit_waits.LimitClass`), so that reading
+them costs nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +26,35 @@ from yunikorn.model.application import Application
 from yunikorn.model.queue import Queue
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.resources import NOTHING, Resource, Tally, grow
-from yunikorn_lab.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
 from yunikorn_lab.simulation.rm_state import SentAsk, Submitted, partition_name
 from yunikorn_lab.simulation.statistics import Summary, Waits, seconds
+
+QUOTA, LIMIT, APPLICATIONS = "quota", "limit", "max applications"
+"""Causes: the quota of a queue, the limit of a user or group, and a maximum number of applications."""
+
+CAUSES = (QUOTA, LIMIT, APPLICATIONS)
+
+
+class BlockedAmounts:
+    """Blocked amounts of one partition."""
+
+    __slots__ = ("atomic", "by_cause")
+
+    def __init__(self) -> None:
+        self.by_cause: dict[str, Tally] = {cause: {} for cause in CAUSES}
+        self.atomic: Tally = {}
+        """The part of all causes that Atomic gangs ask for."""
+
+    def add(self, cause: str, amount: Mapping[str, int], count: int, *, atomic: bool) -> None:
+        """Add `count` requests of `amount`, which are members of an Atomic gang or not."""
+        grow(self.by_cause[cause], amount, count)
+        if atomic:
+            grow(self.atomic, amount, count)
+
+    def total(self, name: str) -> int:
+        """Return the blocked amount of a type, over all causes."""
+        return sum(tally.get(name, 0) for tally in self.by_cause.values())
+
 
 MAX_LIMITS = 100
 """Maximum number of listed limits; the time of further limits is summed up."""

@@ -21,10 +21,9 @@ from yunikorn_lab.simulation.counters import (
 from yunikorn_lab.simulation.dependencies import DependencyReport
 from yunikorn_lab.simulation.explain_requests import ExplainAnswer
 from yunikorn_lab.simulation.limit_waits import LimitReport
-from yunikorn_lab.simulation.offered_load import OfferedLoad
 from yunikorn_lab.simulation.rm_state import PREEMPTIONS, GangReport, LostWork, partition_name
 from yunikorn_lab.simulation.statistics import Summary, seconds, used_share
-from yunikorn_lab.simulation.survey import Survey
+from yunikorn_lab.simulation.survey import OfferedLoad, Survey
 from yunikorn_lab.simulation.workload import ReloadReport, Workload
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from yunikorn.text import suggest
 from yunikorn_commands.config_source import read_source
 from yunikorn_commands.input_source import InputError, read_content, yaml_text
 from yunikorn_commands.plugin_files import CodePermission
+from yunikorn_lab.simulation.dependencies import ScenarioDependencies
 from yunikorn_lab.simulation.distributions import DrawnAmounts
 from yunikorn_lab.simulation.machines import MAX_NODES, numbered
 from yunikorn_lab.simulation.rng import Streams
-from yunikorn_lab.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn_lab.simulation.scenario_keys import (
     APPLICATION,
     APPLICATION_KEYS,

@@ -19,9 +19,9 @@ from yunikorn_lab.simulation.arrivals import (
     Regular,
     Uniformly,
 )
+from yunikorn_lab.simulation.dependencies import ScenarioDependencies
 from yunikorn_lab.simulation.distributions import Constant, Distribution, DrawnAmounts
 from yunikorn_lab.simulation.generator import MANY, ApplicationPlan, TaskPlan
-from yunikorn_lab.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn_lab.simulation.scenario_entries import check_times, read_tasks
 from yunikorn_lab.simulation.scenario_keys import (
     APPLICATION,

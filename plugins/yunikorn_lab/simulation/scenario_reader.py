@@ -24,11 +24,10 @@ from yunikorn.resources import INT64_MAX
 from yunikorn_commands.input_files import GZIP, HeldInput, InputFile
 from yunikorn_commands.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn_lab.simulation.arrivals import Arrivals
-from yunikorn_lab.simulation.dependencies import find_cycles
+from yunikorn_lab.simulation.dependencies import ScenarioDependencies, find_cycles
 from yunikorn_lab.simulation.distributions import Constant, DrawnAmounts
 from yunikorn_lab.simulation.generator import ApplicationPlan, Generated
 from yunikorn_lab.simulation.rng import streams
-from yunikorn_lab.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn_lab.simulation.scenario_entries import (
     check_total,
     read_applications,

@@ -15,9 +15,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn_lab.simulation.counters import Counters
-from yunikorn_lab.simulation.device_texts import SLICES, slices_text
 from yunikorn_lab.simulation.recorder import Recorder
-from yunikorn_lab.simulation.rm_state import partition_name
+from yunikorn_lab.simulation.rm_state import SLICES, partition_name, slices_text
 from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 
 NODE_PARTITION = "si/node-partition"

@@ -19,7 +19,7 @@ from yunikorn.resources import Resource
 from yunikorn.text import number_of
 from yunikorn_commands.input_source import InputError
 from yunikorn_commands.workload_formats import delimiter_of
-from yunikorn_lab.simulation.slurm_values import (
+from yunikorn_lab.simulation.machines import (
     MAX_BYTES,
     NOTHING,
     UNLIMITED,

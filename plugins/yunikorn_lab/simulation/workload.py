@@ -2,11 +2,14 @@
 
 All readers produce these plain values, and the engine simulates them. Times are nanoseconds of simulated
 time, starting at 0. Quantities are as in `yunikorn.resources`.
+
+Placements and use of resources in each hour, of a recording and of its simulation.
 """
 
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,13 +18,52 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.model.gang import ATOMIC
-from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
+from yunikorn.resources import INT64_MAX, NOTHING, Resource, Tally, grow, multiply, sum_of
 from yunikorn_commands.config_source import LocatedText
 from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.simulation.distributions import Constant, DrawnAmounts
-from yunikorn_lab.simulation.hourly_load import HourlyLoad
 from yunikorn_lab.simulation.rng import Rng, streams
-from yunikorn_lab.simulation.statistics import seconds
+from yunikorn_lab.simulation.statistics import DIGITS, seconds
+
+HOUR = 3600 * SECOND
+
+
+class HourlyLoad:
+    """Numbers of placed tasks, and their service, by the hour from the beginning of the simulation."""
+
+    def __init__(self, end: int) -> None:
+        """Count what happens before `end` (ns)."""
+        self.end = end
+        self.placements: Counter[int] = Counter()
+        self.service: dict[int, Tally] = {}
+        """Amounts times nanoseconds."""
+
+    def place(self, moment: int) -> None:
+        """Count a placement."""
+        if 0 <= moment < self.end:
+            self.placements[moment // HOUR] += 1
+
+    def spend(self, since: int, until: int, amounts: Mapping[str, int]) -> None:
+        """Add the service of a task from `since` to `until`."""
+        since, until = max(since, 0), min(until, self.end)
+        while since < until:
+            hour = since // HOUR
+            stop = min((hour + 1) * HOUR, until)
+            grow(self.service.setdefault(hour, {}), amounts, stop - since)
+            since = stop
+
+    def placed(self, hour: int, width: int) -> int:
+        """Return the number of placements in some hours, of which `hour` is the first one."""
+        return sum(self.placements[one] for one in range(hour, hour + width))
+
+    def use(self, hour: int, width: int) -> dict[str, float]:
+        """Return the mean amounts that were used in some hours."""
+        total: Tally = {}
+        for one in range(hour, hour + width):
+            grow(total, self.service.get(one, {}))
+        span = min((hour + width) * HOUR, self.end) - hour * HOUR
+        return {name: round(amount / span, DIGITS) for name, amount in sorted(total.items())}
+
 
 FOREVER = INT64_MAX
 """Run time of a task that does not end by itself."""

@@ -18,7 +18,7 @@ import pytest
 from tests.lab.commands.comparison_kit import WORKLOAD
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
-from yunikorn_lab.commands import compare, executors
+from yunikorn_lab.commands import compare, run_options
 from yunikorn_lab.commands.workload import WorkloadSource
 from yunikorn_lab.reporting import runs
 from yunikorn_lab.reporting import workers as runs_workers
@@ -382,7 +382,7 @@ def test_comparison_of_the_guide_differs_as_documented(
 
 def test_killed_worker_is_reported_with_a_suggestion(tmp_path: Path) -> None:
     expected = pytest.raises(UsageError, match=f"use --jobs 1; the same call takes over .* in {tmp_path}")
-    with expected, executors.working(runs_workers.WorkerPool(2), tmp_path):
+    with expected, run_options.working(runs_workers.WorkerPool(2), tmp_path):
         raise BrokenProcessPool
 
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn_lab.commands.progress import SELDOM, RateMeter, progress_bar
+from yunikorn_lab.commands.run_options import SELDOM, RateMeter, progress_bar
 from yunikorn_lab.simulation.engine import Progress
 
 HOUR = 3600 * SECOND

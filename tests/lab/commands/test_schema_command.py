@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from yunikorn.framework.registry import Registry
 from yunikorn_lab.commands.schema import command
-from yunikorn_lab.schema.json_schema import DRAFT
-from yunikorn_lab.schema.reference_page import markdown
+from yunikorn_lab.schema.json_schema import DRAFT, markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference.md"
 

@@ -16,7 +16,7 @@ import pytest
 
 from yunikorn.cli.main import main
 from yunikorn.clock import SECOND
-from yunikorn_lab.simulation.decision_files import FolderRecorder
+from yunikorn_lab.simulation.out_folder import FolderRecorder
 
 QUICKSTART = Path(__file__).parents[3] / "examples" / "quickstart"
 CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]\n'

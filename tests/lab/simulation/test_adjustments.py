@@ -15,9 +15,8 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
 from yunikorn_commands.config_source import LocatedText
-from yunikorn_lab.simulation.adjustments import Adjustments
+from yunikorn_lab.simulation.adjustments import Adjustments, thin_out, with_copies
 from yunikorn_lab.simulation.arrivals import Changed
-from yunikorn_lab.simulation.cluster_size import thin_out, with_copies
 from yunikorn_lab.simulation.report import Report
 from yunikorn_lab.simulation.workload import FOREVER, ConfigEvent, NodeEvent, NodeEventKind, WorkloadNode
 

@@ -11,7 +11,7 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn_commands.input_source import InputError
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.devices.device_tags import read_wanted_claims
-from yunikorn_lab.simulation.device_texts import CLAIMS, SLICES, claims_text, slices_text
+from yunikorn_lab.simulation.rm_state import CLAIMS, SLICES, claims_text, slices_text
 from yunikorn_lab.simulation.scenario_reader import read_scenario
 from yunikorn_lab.simulation.scenario_writer import scenario_lines
 

@@ -13,8 +13,7 @@ from tests.lab.simulation.test_replay import Replay
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn_lab.simulation.decision_files import REPORT, FolderRecorder
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import REPORT, FolderRecorder, OutFolder
 from yunikorn_lab.simulation.report import Report
 from yunikorn_lab.simulation.rm_state import PREEMPTIONS, SUSPENDED
 from yunikorn_lab.simulation.run import simulate

@@ -13,8 +13,7 @@ from tests.lab.simulation.test_replay import Replay, conserved
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.input_source import InputError
-from yunikorn_lab.simulation.decision_files import REPORT, FolderRecorder
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import REPORT, FolderRecorder, OutFolder
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.report import Report

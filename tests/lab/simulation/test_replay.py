@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn_lab.simulation.decision_files import REPORT, FolderRecorder
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import REPORT, FolderRecorder, OutFolder
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.report import Report
 from yunikorn_lab.simulation.run import simulate

@@ -18,8 +18,7 @@ import attrs
 import pytest
 
 from yunikorn.framework.registry import Registry
-from yunikorn_lab.simulation.decision_files import FolderRecorder
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import FolderRecorder, OutFolder
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.run import simulate
 

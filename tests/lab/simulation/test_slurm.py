@@ -14,11 +14,10 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn_commands.input_source import InputError
-from yunikorn_lab.simulation.machines import read_sinfo
+from yunikorn_lab.simulation.machines import parse_elapsed, parse_memory, parse_tres, read_sinfo
 from yunikorn_lab.simulation.reader import read_node_file, read_workload
 from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.slurm import SlurmOptions, read_slurm
-from yunikorn_lab.simulation.slurm_values import parse_elapsed, parse_memory, parse_tres
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "slurm"

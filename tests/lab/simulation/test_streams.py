@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.lab.simulation.test_replay import conserved
 from yunikorn.framework.registry import Registry
-from yunikorn_lab.simulation.decision_files import FolderRecorder
 from yunikorn_lab.simulation.engine import Progress
-from yunikorn_lab.simulation.out_folder import OutFolder
+from yunikorn_lab.simulation.out_folder import FolderRecorder, OutFolder
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.scenario_writer import scenario_lines

@@ -14,8 +14,7 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.constants import GANG_TOPOLOGY_TAG
 from yunikorn_lab.reporting.full_report import study
-from yunikorn_lab.simulation.adjustments import Adjustments
-from yunikorn_lab.simulation.synthetic_racks import SyntheticRacks
+from yunikorn_lab.simulation.adjustments import Adjustments, SyntheticRacks
 from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind
 
 HALF = Fraction(1, 2)
