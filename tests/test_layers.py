@@ -130,8 +130,8 @@ MAY_IMPORT = {
     "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab", "yunikorn_lab.simulation"},
     "yunikorn_lab.history_reports": COMMANDS | {"yunikorn_history", "yunikorn_lab.reporting"},
     "yunikorn_lab.commands": COMMANDS
-    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_history", "yunikorn_lab"}
-    | {f"yunikorn_lab.{part}" for part in ("schema", "simulation", "reporting", "history_reports")},
+    | {"yunikorn.interface", "yunikorn.scheduling", "yunikorn_history", "yunikorn_rest.commands"}
+    | {f"yunikorn_lab{part}" for part in ("", ".schema", ".simulation", ".reporting", ".history_reports")},
     "yunikorn_testing": INTERFACE | LOOPS | {"yunikorn_commands", "yunikorn_service"},
     "yunikorn_pytest": {"yunikorn_testing"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},

@@ -71,7 +71,8 @@ def report(history_file: str, capsys: pytest.CaptureFixture[str]) -> ReportRun:
     """Return a function that makes a report of the small history and returns its JSON."""
 
     def run(kind: str, *options: str, history: str = history_file) -> dict[str, Any]:
-        assert main(["report", kind, "--history", history, "--format", "json", *options]) == 0
+        source = ["--history", history] if history else []
+        assert main(["report", kind, *source, "--format", "json", *options]) == 0
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pytest
 
+from tests.core.kit import RM
 from tests.history.reports_kit import ReportRun, hours_of, period_label, window_options
 from tests.history.small_history import (
     BEGIN,
@@ -24,9 +25,13 @@ from tests.history.small_history import (
     SmallHistory,
     wait_bound,
 )
+from tests.rest.commands.operator_kit import answered, through
+from tests.rest.kit import Rest
+from yunikorn.clock import MILLISECOND
 from yunikorn_commands.command_group import main
 from yunikorn_history.database import open_writer
 from yunikorn_history.history_tables import DAY, HOUR, PARTITION_SERIES, QUEUE_SERIES
+from yunikorn_rest.kept_history import KeptHistory
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
 SUBJECTS: dict[str, Callable[[MadeApplication], str]] = {
@@ -313,6 +318,27 @@ def test_reports_of_both_kinds_of_databases_are_equal(
     history.write(postgresql)
     for kind, options in KINDS.items():
         assert report(kind, *options) == report(kind, *options, history=postgresql)
+
+
+ON_A_SERVER = {
+    **KINDS,
+    "usage of days": ("--by", "queue,month", "--queue", "root.science"),
+    "usage of templates": ("--by", "template", *window_options(*HALF[:2])),
+    "waits of queues": ("--by", "queue,day", *window_options(*HALF[:2])),
+    "waits of a user": ("--by", "user", "--user", "ada"),
+    "fairness of groups": ("--by", "group,week"),
+    "preemption of tags": ("--by", "tag:team"),
+}
+
+
+@pytest.mark.parametrize("case", ON_A_SERVER)
+def test_a_running_scheduler_gives_the_same_report(
+    report: ReportRun, history_file: str, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = report(case.split()[0], *ON_A_SERVER[case])
+    rest = Rest(RM(), past=KeptHistory(history_file, lambda: END * MILLISECOND))
+    answered(monkeypatch, through(rest))
+    assert report(case.split()[0], *ON_A_SERVER[case], history="") == expected
 
 
 # -- messages ---------------------------------------------------------------------------------------------

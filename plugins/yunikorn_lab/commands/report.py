@@ -1,30 +1,38 @@
-"""`yunikorn report`: usage, waits, fairness, preemption and waste from a history database."""
+"""`yunikorn report`: usage, waits, fairness, preemption and waste of a history."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from yunikorn.clock import SystemClock
-from yunikorn.errors import UsageError
+from yunikorn.errors import UsageError, YunikornError
 from yunikorn_commands.complete_files import replace_file
 from yunikorn_commands.extras import importing_extra
-from yunikorn_commands.output import echo, results
+from yunikorn_commands.output import echo, remark, results
 from yunikorn_commands.path_types import INPUT, OUT_FILE
+from yunikorn_rest.commands.rest_client import RestConnection, UnknownCredentials
+from yunikorn_rest.commands.server_options import connect, connection_options
+
+T = TypeVar("T")
 
 KINDS = ("usage", "waits", "fairness", "preemption", "waste")
 FORMATS = ("text", "csv", "json", "html")
+PARTIAL = "this is what you may see: your applications, and those of the queues that you administer"
 
 
 @click.command("report")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.option(
     "--history",
-    required=True,
     metavar="FILE-OR-URL",
-    help="History database, as of --history of serve: a file, or postgresql://...",
+    help="Read this database instead of asking a scheduler: a file, or postgresql://...",
 )
 @click.option(
     "--since",
@@ -51,9 +59,10 @@ FORMATS = ("text", "csv", "json", "html")
     type=OUT_FILE,
     help="File to write. [default: standard output]",
 )
+@connection_options
 def command(
     kind: str,
-    history: str,
+    history: str | None,
     since: str | None,
     until: str | None,
     by: str | None,
@@ -63,46 +72,78 @@ def command(
     form: str,
     table: str,
     out: Path | None,
+    **connection: Any,
 ) -> None:
-    """Report usage, waits, fairness, preemption or waste from a history database.
+    """Report usage, waits, fairness, preemption or waste from a history.
 
-    `yunikorn serve --history FILE` writes such a database. Times are hours in UTC, days in long reports.
-    Exit status: 0 when the report was made, 2 when the call, the history or the prices cannot be used.
+    The scheduler at --server shows what its reader may see; --history FILE reads a database of `yunikorn
+    serve --history FILE`. Times are hours in UTC, days in long reports. Exit status: 0 when the report was
+    made, 2 when the call, the history or the prices cannot be used.
     """
     with importing_extra("history", "for reports of a history"):
-        from yunikorn_history.database import open_reader
+        from yunikorn_lab.history_reports.opened_history import ReportRequest, opened_copy, opened_database
         from yunikorn_lab.history_reports.price_list import read_prices
         from yunikorn_lab.history_reports.report_forms import print_text, written
-        from yunikorn_lab.history_reports.report_kinds import REPORT_KINDS
-        from yunikorn_lab.history_reports.report_source import ReportSource, open_window
+        from yunikorn_lab.history_reports.report_kinds import REPORT_KINDS, parse_grouping
         from yunikorn_lab.history_reports.report_window import Grouping, ReportFilter
 
-    found = REPORT_KINDS[kind]
+    found, problems = REPORT_KINDS[kind], list[str]()
+    is_server_named = (
+        click.get_current_context().get_parameter_source("server") is ParameterSource.COMMANDLINE
+    )
+    if history is not None and is_server_named:
+        problems.append("--history and --server exclude each other")
     unused = ["--prices"] if prices is not None and not found.has_prices else []
     if not found.has_filters:
         unused += [name for name, value in (("--queue", queue), ("--user", user)) if value]
-    for name in unused:
-        raise UsageError(f"{name} does not apply to the report of {kind}")
-    grouping = Grouping.parse(
-        by or found.by, found.subjects, needs_subject=found.needs_subject, why_none=found.why_none
-    )
-    paid = None if prices is None else read_prices(prices)
-    begin, end = _moment("--since", since), _moment("--until", until)
-    reader = open_reader(history)
-    try:
-        with reader.reading() as connection:
-            window, wanted = open_window(connection, begin, end), ReportFilter(queue, user)
-            source = ReportSource(connection, window, wanted, paid, has_pictures=form == "html")
-            source.check(grouping)
-            report = found.make(source, grouping)
-    finally:
-        reader.close()
+    problems += [f"{name} does not apply to the report of {kind}" for name in unused]
+    if table and form != "csv":
+        problems.append("--table is for --format csv")
+    grouping = _usable(problems, lambda: parse_grouping(found, by)) or Grouping(())
+    begin = _usable(problems, lambda: _moment("--since", since))
+    end = _usable(problems, lambda: _moment("--until", until))
+    if begin is not None and end is not None and begin >= end:
+        problems.append("--since has to be earlier than --until")
+    paid = None if prices is None else _usable(problems, lambda: read_prices(prices))
+    if problems:
+        raise UsageError("\n".join(problems))
+    request = ReportRequest(kind, grouping, ReportFilter(queue, user), begin, end, paid, form == "html")
+    with ExitStack() as stack:
+        if history is not None:
+            source = stack.enter_context(opened_database(history, request))
+        else:
+            server = stack.enter_context(connect(connection))
+            is_partial = _is_partial(server, connection)
+            source = stack.enter_context(opened_copy(server.listed, request, is_partial=is_partial))
+        source.check(grouping)
+        report = found.make(source, grouping)
     if out is not None:
         replace_file(out, [written(report, form, table).encode()])
     elif form == "text" and results().isatty():
         print_text(report, results())
     else:
         echo(written(report, form, table), nl=False)
+    if source.is_partial:
+        remark(PARTIAL)
+
+
+def _is_partial(server: RestConnection, connection: Mapping[str, Any]) -> bool:
+    """Return True if a server shows only a part to its reader."""
+    if not server.has_token and connection["tls_cert"] is None:
+        return False
+    try:
+        return server.record("whoami").get("role") != "admin"
+    except UnknownCredentials:
+        return False  # the server is open, or refuses the next request as well
+
+
+def _usable(problems: list[str], read: Callable[[], T]) -> T | None:
+    """Return what a function reads; add a problem, and return None, if it cannot."""
+    try:
+        return read()
+    except YunikornError as error:
+        problems.append(str(error))
+        return None
 
 
 def _moment(option: str, text: str | None) -> int | None:

@@ -89,6 +89,8 @@ class ReportSource:
     prices: PriceList | None = None
     has_pictures: bool = False
     """False if no pictures are wanted, for which more is read."""
+    is_partial: bool = False
+    """True for the applications and usage of some users and queues, beside the series of all."""
     texts: dict[int, str] = attrs.Factory(dict)
     """Names by id."""
     shapes: dict[int, Amounts] = attrs.Factory(dict)
@@ -304,6 +306,19 @@ def covered_time(connection: Connection) -> tuple[int, int] | None:
     return None if first is None else (first, max(filter(None, latest), default=first))
 
 
+def _has_hours(connection: Connection, begin: int) -> bool:
+    """Return True if sums of hours reach back to a time, or as far as those of days."""
+    hours, days = (
+        connection.scalar(
+            sa.select(sa.func.min(SERIES.c.time)).where(
+                SERIES.c.kind == PARTITION_SERIES, SERIES.c.name == 0, SERIES.c.level == level
+            )
+        )
+        for level in (HOURS, DAYS)
+    )
+    return days is None or (hours is not None and hours < max(days + DAY, begin + 1))
+
+
 def open_window(connection: Connection, since: int | None, until: int | None) -> ReportWindow:
     """Return the window of a report; raises `UsageError` if the history has nothing of it."""
     covered = covered_time(connection)
@@ -311,17 +326,10 @@ def open_window(connection: Connection, since: int | None, until: int | None) ->
         raise UsageError("the history is empty: no scheduler has written to it yet")
     first, latest = covered
     begin, end = first if since is None else since, latest if until is None else until
-    if begin >= end and since is not None and until is not None:
-        raise UsageError("--since has to be earlier than --until")
     if begin >= latest or end <= first:
         raise UsageError(
             f"the history has nothing of this time: it begins at {spell_time(first)} and ends at "
             f"{spell_time(latest)}"
         )
     begin, end = max(begin, first), min(end, latest)
-    hours, days = (
-        connection.scalar(sa.select(sa.func.min(USAGE.c.time)).where(USAGE.c.level == level))
-        for level in (HOURS, DAYS)
-    )
-    has_hours = hours is not None and days is not None and hours < max(days + DAY, begin + 1)
-    return ReportWindow.around(begin, end, latest, has_hours=has_hours)
+    return ReportWindow.around(begin, end, latest, has_hours=_has_hours(connection, begin))

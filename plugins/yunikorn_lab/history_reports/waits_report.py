@@ -31,7 +31,7 @@ from yunikorn_lab.history_reports.history_result import (
     share,
 )
 from yunikorn_lab.history_reports.report_source import ReportSource
-from yunikorn_lab.history_reports.report_window import Grouping, period_name, spell_time
+from yunikorn_lab.history_reports.report_window import Grouping, ReportFilter, period_name, spell_time
 from yunikorn_lab.reporting.run_figures import Curves
 from yunikorn_lab.reporting.section import Picture
 from yunikorn_lab.reporting.tables import count, duration, percent
@@ -65,6 +65,13 @@ LongWait = tuple[int, str, int, int, int, bool, int]
 """Wait (ms), application, ids of queue and user, submission, whether it started, and id of the cause."""
 
 
+def series_of_waits(grouping: Grouping, wanted: ReportFilter) -> str:
+    """Return the kind of the series that count the tasks of the groups; empty without one."""
+    if wanted.user or (wanted.queue and grouping.subject != "queue"):
+        return ""
+    return {"queue": "queues", "user": "users", "": "partition"}.get(grouping.subject, "")
+
+
 class WaitSums:
     """Waits of all groups."""
 
@@ -74,8 +81,7 @@ class WaitSums:
         self.longest = nlargest(LONGEST, self._read_applications())
         wanted = source.wanted
         kinds = {"queue": QUEUE_SERIES, "user": USER_SERIES, "": PARTITION_SERIES}
-        filtered = bool(wanted.user) or (bool(wanted.queue) and grouping.subject != "queue")
-        if grouping.subject in kinds and not filtered:
+        if series_of_waits(grouping, wanted) and not source.is_partial:
             self._read_series(kinds[grouping.subject])
         else:
             self._read_tasks()

@@ -186,13 +186,13 @@ class RestConnection:
         return found
 
     def listed(self, path: str, **query: str) -> Iterator[Record]:
-        """Yield the objects of a list, page by page; raises `UsageError`."""
+        """Yield the objects of a list, page by page of `PAGE` or `limit` objects; raises `UsageError`."""
         wanted = {name: value for name, value in query.items() if value}
         seen: set[str] = set()
         token = ""
         while True:
             paging = {"continue": token} if token else {}
-            answer = self._accepted(self._get(path, {**wanted, "limit": PAGE, **paging}))
+            answer = self._accepted(self._get(path, {"limit": PAGE, **wanted, **paging}))
             found = self._json(answer)
             if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
                 self._is_foreign("the answer is not a list of JSON objects")
