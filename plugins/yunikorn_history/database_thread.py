@@ -100,7 +100,7 @@ class DatabaseThread:
         self.run_id = loaded.highest[RUNS.name] + 1
         ids = RowIds(loaded)
         now = self._clock.now() // MILLISECOND
-        usage, kept = ServiceUsage(self._find, ids.names, now), KeptRows.read(self._find, now)
+        usage, kept = ServiceUsage(self._find, now), KeptRows.read(self._find, now)
         return LoadedHistory(loaded, alive, ids, usage, kept)
 
     def _find(self, query: sa.Select[Any]) -> Sequence[Sequence[Any]]:

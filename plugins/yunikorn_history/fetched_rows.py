@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 from yunikorn.clock import SECOND, stopwatch
 from yunikorn_history.database import HistoryError, HistoryReader
 from yunikorn_history.history_tables import METADATA, NAMES, SHAPES
+from yunikorn_history.packed_columns import PackedText
 
 INSTRUCTIONS = 2_000_000
 """Number of instructions of SQLite from one look at the time to the next."""
@@ -68,6 +69,8 @@ class FetchedRows:
             if refers is not None:
                 known = self.texts(METADATA.tables[refers], values)
                 values = tuple([known[value] for value in values])
+            if isinstance(column.type, PackedText):
+                values = tuple(map(column.type.unpack, values))
             if column.info.get("json"):
                 decoded = {text: msgspec.json.decode(text) for text in set(values) if text}
                 values = tuple([decoded.get(text) for text in values])

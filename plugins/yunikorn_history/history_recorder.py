@@ -30,6 +30,8 @@ from yunikorn_history.history_tables import (
     PLACEHOLDER,
     PREEMPTED,
     RECOVERED,
+    UNUSUAL,
+    USUAL_EXITS,
 )
 from yunikorn_history.memory_bounds import remember
 from yunikorn_history.open_rows import REMOVED, OpenAllocation, OpenApplication, json_text
@@ -218,6 +220,7 @@ class HistoryRecorder:
                 one = self._latest
                 if one is not None and (one.app.app_id, one.key) == where[1:]:
                     one.exit = self.ids.names.of(TerminationType.SCHEDULING_FAILED_ON_RM.name)
+                    one.flags |= UNUSUAL
                     self.changed_allocations[one] = None
 
     def _reported(self, rm: str, time: int, *, node: bool = False) -> None:
@@ -496,6 +499,8 @@ class HistoryRecorder:
     def _end(self, one: OpenAllocation, time: int, exit_type: TerminationType, message: str) -> None:
         one.ended = max(time, one.placed)
         one.exit, one.reason = self.ids.names.of(exit_type.name), self.ids.names.of(message)
+        if exit_type.name not in USUAL_EXITS and not one.flags & (ESTIMATED_END | PREEMPTED):
+            one.flags |= UNUSUAL
         one.end(one.ended)
         self._latest = one
         self.changed_allocations[one] = None
@@ -587,8 +592,7 @@ class HistoryRecorder:
             one.counted_end = one.ended
 
     def _usage_key(self, app: OpenApplication) -> UsageKey:
-        tags = self.ids.names.of(app.tags or "")
-        return app.rm_name, app.partition_name, app.queue, app.user, app.groups, tags
+        return app.rm_name, app.partition_name, app.queue, app.user, app.groups, app.tags
 
     def change_all(self) -> None:
         """Mark all open rows as changed, because another database has none of them."""

@@ -17,7 +17,18 @@ from sqlalchemy import Column, ColumnElement, Select, Table
 
 from yunikorn_history.fetched_rows import FetchedRows
 from yunikorn_history.history_filter import HistoryFilter, HistoryScope, Position
-from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, DAY, NAMES, PREEMPTED
+from yunikorn_history.history_tables import (
+    ALLOCATIONS,
+    APPLICATIONS,
+    DAY,
+    HAS_PREEMPTED,
+    HAS_TAGS,
+    IS_PREEMPTED,
+    IS_UNUSUAL,
+    NAMES,
+    PREEMPTED,
+    USUAL_EXITS,
+)
 
 Where = ColumnElement[bool]
 FEW = 2_000
@@ -122,10 +133,14 @@ class HistorySearch:
             each = [*(_APP.user == one for one in users), *(_APP.queue == one for one in queues)]
             legs.add_all(each, visible)
         if wanted.tag:
-            legs.filters.append(self._has_tag(wanted.tag))
+            tags = self.with_tag(wanted.tag)
+            few = [_APP.tags == one for one in tags] if len(tags) <= MOST_LEGS else [_APP.tags.in_(tags)]
+            legs.add_all([HAS_TAGS & one for one in few], (_APP.tags + 0).in_(tags))
         legs.filters += self.places(APPLICATIONS)
-        if wanted.preempted is not None:
-            legs.filters.append((_APP.preempted > 0) == wanted.preempted)
+        if wanted.preempted:
+            legs.add(HAS_PREEMPTED, _APP.preempted + 0 > 0)
+        elif wanted.preempted is not None:
+            legs.filters.append(_APP.preempted == 0)
         return legs
 
     def _legs_of_tasks(self) -> _Legs:
@@ -142,10 +157,15 @@ class HistorySearch:
                 legs.filters.append(same.exists())
         if wanted.node:
             legs.add_values(_TASK.node, self.named(wanted.node))
-        if wanted.exit:
+        if wanted.exit in USUAL_EXITS:
             legs.filters.append((_TASK.exit + 0).in_(self.named(wanted.exit)))
-        if wanted.preempted is not None:
-            legs.filters.append((_TASK.flags.op("&")(PREEMPTED) != 0) == wanted.preempted)
+        elif wanted.exit:
+            exits = self.named(wanted.exit)
+            legs.add_all([IS_UNUSUAL & (_TASK.exit == one) for one in exits], (_TASK.exit + 0).in_(exits))
+        if wanted.preempted:
+            legs.add(IS_PREEMPTED, _TASK.flags.op("&")(PREEMPTED) != 0)
+        elif wanted.preempted is not None:
+            legs.filters.append(_TASK.flags.op("&")(PREEMPTED) == 0)
         return legs
 
     def _applications_of(self, apps: _Legs) -> list[int]:
@@ -161,16 +181,6 @@ class HistorySearch:
         parts = [sa.select(_APP.id).where(leg, *where).limit(FEW + 1) for leg in apps.legs]
         numbers = sa.union_all(*(sa.select(part.subquery().c.id) for part in parts))
         return sorted({row[0] for row in self._fetched.rows(numbers.limit(FEW + 1))})
-
-    def _has_tag(self, tag: str) -> Where:
-        """Return the condition that the JSON of tags has a tag. It is compact: the tag is a part of it."""
-        key, equals, value = tag.partition("=")
-        text = msgspec.json.encode(key).decode() + ":"
-        if equals:
-            text += msgspec.json.encode(value).decode()
-        # A comparison by LIKE would ignore the case in SQLite, and know wildcards.
-        position = sa.func.instr if self._fetched.is_sqlite else sa.func.strpos
-        return position(_APP.tags, text) > 0
 
     # -- names ---------------------------------------------------------------------------------------
 
@@ -196,6 +206,17 @@ class HistorySearch:
         """Return the numbers of lists with a group."""
         lists = sa.select(NAMES).where(sa.func.substr(NAMES.c.text, 1, 2) == '["')
         return [number for number, text in self._fetched.rows(lists) if group in msgspec.json.decode(text)]
+
+    def with_tag(self, tag: str) -> list[int]:
+        """Return the numbers of tags with `KEY=VALUE`, or with `KEY`, which is a part of their JSON."""
+        key, equals, value = tag.partition("=")
+        text = msgspec.json.encode(key).decode() + ":"
+        if equals:
+            text += msgspec.json.encode(value).decode()
+        # A comparison by LIKE would ignore the case in SQLite, and know wildcards.
+        position = sa.func.instr if self._fetched.is_sqlite else sa.func.strpos
+        is_object = sa.func.substr(NAMES.c.text, 1, 1) == "{"
+        return self._fetched.ids(sa.select(NAMES.c.id).where(is_object, position(NAMES.c.text, text) > 0))
 
     def names_of_series(self, kind: str) -> list[int] | None:
         """Return the numbers of the wanted queues, users or nodes; None for all."""

@@ -11,9 +11,24 @@ its id. The empty text has the id 0, and a row.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, SmallInteger, Table, Text
+from typing import Any
 
-SCHEMA_VERSION = 2
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    literal_column,
+)
+
+from yunikorn_history.packed_columns import PackedText, pack_key, pack_states, unpack_key, unpack_states
+
+SCHEMA_VERSION = 3
 """Version of these tables; `meta` of a database has its own."""
 
 METADATA = MetaData()
@@ -39,6 +54,15 @@ def _json(column: str, *, nullable: bool = True) -> Column[str]:
 
 def _time(column: str, *, nullable: bool = False) -> Column[int]:
     return Column(column, BigInteger, nullable=nullable)
+
+
+_ZERO: ColumnElement[int] = literal_column("0")
+"""Not a parameter: databases use a partial index only for the same condition in words."""
+
+
+def _partial(name: str, where: ColumnElement[bool], *columns: Column[Any]) -> None:
+    """Add an index of the few rows that meet a condition."""
+    Index(name, *columns, sqlite_where=where, postgresql_where=where)
 
 
 META = Table("meta", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
@@ -79,7 +103,7 @@ APPLICATIONS = Table(
     _name("user"),
     _name("groups", json=True),  # JSON list, primary group first
     _name("template"),  # application id without what differs from run to run: digits, hashes, dates
-    _json("tags"),  # JSON of the chosen tags, and of those that shape a gang (topology, step)
+    _name("tags", json=True),  # JSON of the chosen tags, and of those that shape a gang (topology, step)
     _name("gang"),  # gang scheduling style; 0 without a gang
     _time("gang_timeout", nullable=True),  # of its placeholders
     _time("submitted"),
@@ -87,7 +111,8 @@ APPLICATIONS = Table(
     _time("ended", nullable=True),
     _name("state"),  # latest state
     _name("reason"),  # reason of the latest state: of a failure, of a rejection
-    _json("states", nullable=False),  # JSON [[time, state, reason], ...]
+    # JSON [[time, state, reason], ...]
+    Column("states", PackedText(pack_states, unpack_states), nullable=False, info={"json": True}),
     _json("waits"),  # JSON {cause: duration for which it had a request with this cause}
     _name("longest_wait"),  # cause of the longest wait
     Column("tasks", Integer, nullable=False, default=0),  # allocations, ended or running, no placeholders
@@ -106,17 +131,23 @@ APPLICATIONS = Table(
     Index("applications_ended", "ended", "submitted"),  # both, to find what reaches into a time
 )
 """Applications, one row for each submission: an id that comes again after its end has another row."""
+HAS_TAGS = APPLICATIONS.c.tags > _ZERO
+HAS_PREEMPTED = APPLICATIONS.c.preempted > _ZERO
+_partial("applications_tags", HAS_TAGS, APPLICATIONS.c.tags, APPLICATIONS.c.submitted)
+_partial("applications_preempted", HAS_PREEMPTED, APPLICATIONS.c.submitted)
 
-PLACEHOLDER, RECOVERED, PREEMPTED, ORIGINATOR, ESTIMATED_END = 1, 2, 4, 8, 16
+PLACEHOLDER, RECOVERED, PREEMPTED, ORIGINATOR, ESTIMATED_END, UNUSUAL = 1, 2, 4, 8, 16, 32
 """Bits of `allocations.flags`. Resource managers report recovered allocations. An estimated end is
-that of an allocation that ended while no scheduler ran: at the latest when the next one had recovered."""
+that of an allocation that ended while no scheduler ran: at the latest when the next one had recovered.
+An unusual end is not one of `USUAL_EXITS`, and neither estimated nor that of a preemption."""
+USUAL_EXITS = ("STOPPED_BY_RM", "PLACEHOLDER_REPLACED")
 
 ALLOCATIONS = Table(
     "allocations",
     METADATA,
     _id(),
     Column("app", BigInteger, nullable=False),  # id of the application's row
-    Column("key", Text, nullable=False),  # key of the ask, such as the uid of the pod
+    Column("key", PackedText(pack_key, unpack_key), nullable=False),  # of the ask, such as the uid of the pod
     _name("node"),
     _shape(),  # latest size
     _json("sizes"),  # JSON [[until, amounts], ...] of the earlier sizes; None if it was never resized
@@ -134,6 +165,10 @@ ALLOCATIONS = Table(
     Index("allocations_ended", "ended", "placed"),
     Index("allocations_node", "node", "placed"),
 )
+IS_PREEMPTED = ALLOCATIONS.c.flags.bitwise_and(literal_column(f"{PREEMPTED}")) > _ZERO
+IS_UNUSUAL = ALLOCATIONS.c.flags.bitwise_and(literal_column(f"{UNUSUAL | ESTIMATED_END | PREEMPTED}")) > _ZERO
+_partial("allocations_preempted", IS_PREEMPTED, ALLOCATIONS.c.placed)
+_partial("allocations_exit", IS_UNUSUAL, ALLOCATIONS.c.exit, ALLOCATIONS.c.placed)
 
 SERIES = Table(
     "series",

@@ -15,8 +15,8 @@ from yunikorn.clock import MILLISECOND
 from yunikorn.model.application import Application
 from yunikorn.model.gang import ATOMIC
 from yunikorn.states import ACCEPTED, COMPLETING, NEW, RUNNING, STARTING
-from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED
-from yunikorn_history.rows import Ids, Row
+from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED, UNUSUAL
+from yunikorn_history.rows import LONGEST_NAME, Ids, Row
 
 REMOVED = "Removed"
 """State of an application that ended without a final state, because its resource manager removed it."""
@@ -33,6 +33,16 @@ _encoder = msgspec.json.Encoder(order="sorted")
 def json_text(value: object) -> str:
     """Return compact JSON with sorted keys."""
     return _encoder.encode(value).decode("utf-8", "surrogatepass")
+
+
+def fitting_json(values: Mapping[str, str] | Sequence[str]) -> str:
+    """Return JSON of texts for `names`, without the last of those that are too long together."""
+    text = json_text(values)
+    while len(text) > LONGEST_NAME:
+        kept = [*values][:-1]
+        values = {name: values[name] for name in kept} if isinstance(values, Mapping) else kept
+        text = json_text(values)
+    return text
 
 
 def _json_or_none(value: Mapping[str, Any]) -> str | None:
@@ -57,7 +67,7 @@ class OpenApplication:
     user: int = 0
     groups: int = 0
     template: int = 0
-    tags: str | None = None
+    tags: int = 0
     gang: int = 0
     gang_timeout: int | None = None
     submitted: int = 0
@@ -93,9 +103,9 @@ class OpenApplication:
         self.source, chain = one, one.chain
         self.queue = names.of(chain[0].path if chain else one.queue_name)
         self.user = names.of(one.user)
-        self.groups = names.of(json_text(one.groups))
+        self.groups = names.of(fitting_json(one.groups))
         tags = {name: one.tags[name] for name in kept if name in one.tags}
-        self.tags = json_text(tags) if tags else None
+        self.tags = names.of(fitting_json(tags)) if tags else 0
         gang = one.gang
         if gang is not None:
             self.gang, self.gang_timeout = names.of(gang.style), gang.timeout // MILLISECOND
@@ -244,7 +254,7 @@ class OpenAllocation:
         assert self.ended is not None
         self.end(self.ended, -1)
         self.ended, self.exit, self.reason = None, 0, 0
-        self.flags &= ~(ESTIMATED_END | PREEMPTED)
+        self.flags &= ~(ESTIMATED_END | PREEMPTED | UNUSUAL)
 
     def end(self, time: int, sign: int = 1) -> None:
         """Add the service until the end to the application; with -1, take it back."""

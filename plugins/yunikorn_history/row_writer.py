@@ -24,6 +24,7 @@ from yunikorn_history.history_tables import (
     RUNS,
     SHAPES,
 )
+from yunikorn_history.packed_columns import PackedText
 from yunikorn_history.retention import remove_unused_texts
 from yunikorn_history.rows import Row, RowBatch, clean_text
 
@@ -159,6 +160,11 @@ def encode_rows(table: Table, rows: list[Row]) -> str:
         latest = list({row[key]: row for row in rows}.values())
     else:
         latest = list({tuple(row[key] for key in keys): row for row in rows}.values())
+    packed = {
+        place: column.type.pack for place, column in enumerate(table.c) if isinstance(column.type, PackedText)
+    }
+    for place, pack in packed.items():
+        latest = [(*row[:place], pack(row[place]), *row[place + 1 :]) for row in latest]
     try:
         text = msgspec.json.encode(latest).decode()
     except UnicodeEncodeError:  # lone surrogates

@@ -37,5 +37,31 @@ def separate_partitions(connection: Connection) -> None:
         connection.execute(sa.text(statement), values)
 
 
-STEPS: dict[int, Step] = {1: separate_partitions}
+_SHORTER = """
+INSERT INTO names (id, text)
+  SELECT (SELECT max(id) FROM names) + row_number() OVER (ORDER BY tags), tags
+  FROM (SELECT DISTINCT tags FROM applications WHERE length(tags) <= 4000) AS chosen
+  WHERE tags NOT IN (SELECT text FROM names);
+ALTER TABLE applications ADD COLUMN chosen INTEGER NOT NULL DEFAULT 0;
+UPDATE applications SET chosen = coalesce((SELECT min(id) FROM names WHERE text = tags), 0);
+ALTER TABLE applications DROP COLUMN tags;
+ALTER TABLE applications RENAME COLUMN chosen TO tags;
+UPDATE allocations SET "key" = '=' || "key" WHERE "key" LIKE '=%';
+UPDATE allocations SET flags = flags + 32
+  WHERE flags & 20 = 0 AND ended IS NOT NULL
+  AND exit NOT IN (SELECT id FROM names WHERE text IN ('STOPPED_BY_RM', 'PLACEHOLDER_REPLACED'));
+CREATE INDEX applications_tags ON applications (tags, submitted) WHERE tags > 0;
+CREATE INDEX applications_preempted ON applications (submitted) WHERE preempted > 0;
+CREATE INDEX allocations_preempted ON allocations (placed) WHERE (flags & 4) > 0;
+CREATE INDEX allocations_exit ON allocations (exit, placed) WHERE (flags & 52) > 0
+"""
+
+
+def shorten_rows(connection: Connection) -> None:
+    """Keep tags as names, and mark keys and flags, for partial indexes; texts are packed in new rows only."""
+    for statement in _SHORTER.split(";"):
+        connection.execute(sa.text(statement))
+
+
+STEPS: dict[int, Step] = {1: separate_partitions, 2: shorten_rows}
 """Steps from a version of the schema to the next one."""

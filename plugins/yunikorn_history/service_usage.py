@@ -37,7 +37,7 @@ from yunikorn_history.history_tables import (
     SHAPES,
     USAGE,
 )
-from yunikorn_history.rows import Ids, RowBatch
+from yunikorn_history.rows import RowBatch
 
 _log = logging.getLogger("yunikorn.history")
 
@@ -97,8 +97,8 @@ class ServiceUsage:
     `add_rows` is called when the rows of the call before are in the database, and only then.
     """
 
-    def __init__(self, find: Find, names: Ids, now: int) -> None:
-        """Continue from the database that `find` reads, or begin (ms), with the ids of `names`."""
+    def __init__(self, find: Find, now: int) -> None:
+        """Continue from the database that `find` reads, or begin (ms)."""
         self._find = find
         self._buckets: dict[int, dict[tuple[int, UsageKey], UsageBucket]] = {2: {}, 3: {}}
         """Buckets by level; among them are all that begin at `_fresh` or later."""
@@ -119,7 +119,7 @@ class ServiceUsage:
             self._fresh[level] = self._until - self._until % length
             self._load(level, USAGE.c.time >= self._fresh[level])
         if kept:
-            self._continue(names)
+            self._continue()
 
     # -- entries, from the recorder -----------------------------------------------------------------
 
@@ -235,19 +235,19 @@ class ServiceUsage:
                 if not any(every.values()):
                     del self._rates[key]
 
-    def _continue(self, names: Ids) -> None:
+    def _continue(self) -> None:
         """Count the allocations that ran at the latest checkpoint, and what has followed since."""
         one, app, until = ALLOCATIONS.c, APPLICATIONS.c, self._until
         found = self._find(
-            sa.select(one.placed, one.ended, app.ended, SHAPES.c.amounts, one.sizes, one.flags, app.tags)
-            .add_columns(app.rm, app.partition, app.queue, app.user, app.groups)
+            sa.select(one.placed, one.ended, app.ended, SHAPES.c.amounts, one.sizes, one.flags)
+            .add_columns(app.rm, app.partition, app.queue, app.user, app.groups, app.tags)
             .join(APPLICATIONS, one.app == app.id)
             .join(SHAPES, one.shape == SHAPES.c.id)
             .where(sa.or_(one.ended.is_(None), one.ended > until))
         )
         [[alive]] = self._find(sa.select(sa.func.max(RUNS.c.seen)))
-        for placed, ended, left, shape, sizes, flags, tags, *owner in found:
-            key = (*owner, names.of(tags or ""))
+        for placed, ended, left, shape, sizes, flags, *owner in found:
+            key: Any = tuple(owner)
             if ended is None and left is not None:
                 # The end of the application was written, and that of the allocation was not.
                 ended = max(placed, alive or 0)

@@ -316,7 +316,7 @@ class _Maker:
             user=name(self.users[user]),
             groups=name(groups),
             template=name(f"{template}-*"),
-            tags=tags,
+            tags=name(tags),
             gang=gang,
             gang_timeout=gang_timeout,
             submitted=submitted,

@@ -225,7 +225,7 @@ def _application(app: MadeApplication, names: Ids) -> dict[str, Any]:
         "queue": names.of(app.queue),
         "user": names.of(app.user),
         "groups": _ids(app, names)[0],
-        "tags": None if app.team is None else text({"team": app.team}),
+        "tags": _ids(app, names)[1],
         "template": names.of(app.template),
         "submitted": app.submitted,
         "started": app.started,

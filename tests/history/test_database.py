@@ -31,13 +31,10 @@ from yunikorn_history.database import (
     open_writer,
 )
 from yunikorn_history.history_tables import (
-    APPLICATIONS,
     FAULTS,
     META,
     METADATA,
-    NODES,
     SCHEMA_VERSION,
-    SERIES,
 )
 from yunikorn_history.row_writer import RowWriter
 
@@ -510,35 +507,6 @@ def test_steps_convert_an_older_version_all_or_none(location: str, caplog: pytes
         assert connection.scalar(sa.select(META.c.value).where(META.c.key == "schema")) == "3"
     writer.close()
     assert re.fullmatch(r"history .*: converted tables of version 1 to 3", caplog.messages[-1])
-
-
-@pytest.mark.parametrize(("partitions", "place"), [(["default"], (1, 2)), (["default", "gpu"], (0, 0))])
-def test_series_of_version_1_become_those_of_the_partition_if_there_was_only_one(
-    location: str, partitions: list[str], place: tuple[int, int]
-) -> None:
-    writer = open_writer(location)
-    for statement in (
-        "DROP TABLE series",
-        "CREATE TABLE series (kind SMALLINT, name INTEGER, level SMALLINT, time BIGINT, data TEXT NOT NULL,"
-        " PRIMARY KEY (kind, name, level, time))",
-        "CREATE INDEX series_time ON series (level, time)",
-        "INSERT INTO series VALUES (1, 9, 2, 3600000, '{}'), (4, 0, 3, 1795800000000, '{}')",
-        "ALTER TABLE applications DROP COLUMN doubts",
-        "UPDATE meta SET value = '1' WHERE key = 'schema'",
-    ):
-        with writer.transaction() as connection:
-            connection.execute(sa.text(statement))
-    nodes = [made_row(NODES, id=number, rm=1, partition=2 + number) for number, _ in enumerate(partitions)]
-    RowWriter(writer).write(batch_of(*((NODES, row) for row in nodes)))
-    writer.close()
-    open_writer(location).close()
-    kept = rows_of(location, SERIES)
-    assert kept == [(1, 9, 2, 3_600_000, *place, "{}"), (4, 0, 3, 1_795_800_000_000, *place, "{}")]
-    # What comes now has all columns and the same keys as in a new history.
-    RowWriter(writer).write(batch_of(*((table, made_row(table)) for table in (SERIES, APPLICATIONS))))
-    writer.close()
-    assert len(rows_of(location, SERIES)) == 3
-    assert rows_of(location, APPLICATIONS)[0][-1] is None
 
 
 def test_a_reader_cannot_write(location: str) -> None:

@@ -80,7 +80,7 @@ class Recorded:
 
     def start(self, now: int) -> None:
         """Begin, or continue after a kill."""
-        self.usage = ServiceUsage(self.find, Ids("names", {}), now)
+        self.usage = ServiceUsage(self.find, now)
 
     def find(self, query: sa.Select[Any]) -> list[Any]:
         """Return rows of the database."""
@@ -120,7 +120,6 @@ class Recorded:
                         "id": task.key[3],
                         "app_id": str(task.key[3]),
                         "states": "[]",
-                        "tags": None,
                         "ended": self.left.get(task.key[3]),
                     }.get(column.name, dict(zip(NAMED, task.key, strict=False)).get(column.name, 0))
                     for column in APPLICATIONS.c

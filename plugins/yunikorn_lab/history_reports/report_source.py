@@ -94,7 +94,7 @@ class ReportSource:
     texts: dict[int, str] = attrs.Factory(dict)
     """Names by id."""
     shapes: dict[int, Amounts] = attrs.Factory(dict)
-    _subjects: dict[int | str | None, str] = attrs.Factory(dict)
+    _subjects: dict[int, str] = attrs.Factory(dict)
     """Names of groups by the column of their subject."""
     _queues: set[int] = attrs.field(init=False)
     _users: set[int] = attrs.field(init=False)
@@ -151,17 +151,14 @@ class ReportSource:
 
     # -- groups -------------------------------------------------------------------------------------
 
-    def subject(self, grouping: Grouping, value: int | str | None) -> str:
-        """Return the name of a group, given the value of the column of its subject; empty without one.
-
-        Tags are ids in `usage`, and texts in `applications`.
-        """
+    def subject(self, grouping: Grouping, value: int) -> str:
+        """Return the name of a group, given the id of the column of its subject; empty without one."""
         if not grouping.subject:
             return ""
         found = self._subjects.get(value)
         if found is None:
-            text = self.name(value) if isinstance(value, int) else value
-            found = tag_of(grouping.tag, text) if grouping.tag else text or ""
+            text = self.name(value)
+            found = tag_of(grouping.tag, text) if grouping.tag else text
             found = primary_group(found) if grouping.subject == "group" else found
             self._subjects[value] = found
         return found
@@ -169,8 +166,7 @@ class ReportSource:
     def check(self, grouping: Grouping) -> None:
         """Raise `UsageError` for a tag, or prices of resource types, that the history does not have."""
         if grouping.tag:
-            texts = set(self.texts.values())
-            texts.update(text or "" for (text,) in self.rows(sa.select(APPLICATIONS.c.tags).distinct()))
+            texts = self.texts.values()
             known = {name for text in texts if text.startswith("{") for name in _TEXTS.decode(text)}
             if grouping.tag not in known:
                 near = suggest(grouping.tag, known)
@@ -286,7 +282,7 @@ class ReportSource:
             yield from self.rows(chosen.where(c.app_id.in_(some)).order_by(c.submitted))
 
 
-def tag_of(name: str, text: str | None) -> str:
+def tag_of(name: str, text: str) -> str:
     """Return the value of a tag in JSON; empty without the tag."""
     return _TEXTS.decode(text).get(name, "") if text else ""
 

@@ -23,7 +23,7 @@ from yunikorn_lab.simulation.workload import NodeEvent, NodeEventKind, Workload
 BEGIN = 1_793_491_200_000
 """2026-11-01, midnight in UTC."""
 NAMED = {"rm", "partition", "queue", "user", "groups", "template", "gang", "state", "reason", "longest_wait"}
-NAMED |= {"node", "task_group", "exit", "preemptor", "name", "source", "by", "group"}
+NAMED |= {"tags", "node", "task_group", "exit", "preemptor", "name", "source", "by", "group"}
 CORE = {"vcore": 1000}
 
 
