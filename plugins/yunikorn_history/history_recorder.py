@@ -30,8 +30,6 @@ from yunikorn_history.history_tables import (
     PLACEHOLDER,
     PREEMPTED,
     RECOVERED,
-    UNUSUAL,
-    USUAL_EXITS,
 )
 from yunikorn_history.memory_bounds import remember
 from yunikorn_history.open_rows import REMOVED, OpenAllocation, OpenApplication, json_text
@@ -219,8 +217,7 @@ class HistoryRecorder:
             elif event.reason == "SchedulingFailedOnRM":
                 one = self._latest
                 if one is not None and (one.app.app_id, one.key) == where[1:]:
-                    one.exit = self.ids.names.of(TerminationType.SCHEDULING_FAILED_ON_RM.name)
-                    one.flags |= UNUSUAL
+                    one.leave(TerminationType.SCHEDULING_FAILED_ON_RM.name, self.ids.names)
                     self.changed_allocations[one] = None
 
     def _reported(self, rm: str, time: int, *, node: bool = False) -> None:
@@ -498,9 +495,8 @@ class HistoryRecorder:
 
     def _end(self, one: OpenAllocation, time: int, exit_type: TerminationType, message: str) -> None:
         one.ended = max(time, one.placed)
-        one.exit, one.reason = self.ids.names.of(exit_type.name), self.ids.names.of(message)
-        if exit_type.name not in USUAL_EXITS and not one.flags & (ESTIMATED_END | PREEMPTED):
-            one.flags |= UNUSUAL
+        one.leave(exit_type.name, self.ids.names)
+        one.reason = self.ids.names.of(message)
         one.end(one.ended)
         self._latest = one
         self.changed_allocations[one] = None

@@ -15,7 +15,7 @@ from yunikorn.clock import MILLISECOND
 from yunikorn.model.application import Application
 from yunikorn.model.gang import ATOMIC
 from yunikorn.states import ACCEPTED, COMPLETING, NEW, RUNNING, STARTING
-from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED, UNUSUAL
+from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED, UNUSUAL, USUAL_EXITS
 from yunikorn_history.rows import LONGEST_NAME, Ids, Row
 
 REMOVED = "Removed"
@@ -255,6 +255,12 @@ class OpenAllocation:
         self.end(self.ended, -1)
         self.ended, self.exit, self.reason = None, 0, 0
         self.flags &= ~(ESTIMATED_END | PREEMPTED | UNUSUAL)
+
+    def leave(self, exit_type: str, names: Ids) -> None:
+        """Note how it ended."""
+        self.exit = names.of(exit_type)
+        if exit_type not in USUAL_EXITS and not self.flags & (ESTIMATED_END | PREEMPTED):
+            self.flags |= UNUSUAL
 
     def end(self, time: int, sign: int = 1) -> None:
         """Add the service until the end to the application; with -1, take it back."""
