@@ -33,7 +33,7 @@ from yunikorn_history.database import (
 from yunikorn_history.database_thread import DatabaseThread, HistoryEmptied, HistoryTaken, LoadedHistory
 from yunikorn_history.event_buffer import MOST, EventBuffer, LostEvents, ReceivedEvents, SessionChange
 from yunikorn_history.history_recorder import HistoryRecorder
-from yunikorn_history.history_tables import GAPS, MINUTE, RUNS
+from yunikorn_history.history_tables import GAPS, MINUTE, NAMES, RUNS, SHAPES
 from yunikorn_history.memory_bounds import lose_oldest
 from yunikorn_history.recorded_core import RecordedCore
 from yunikorn_history.recorded_history import HistorySettings, HistoryStatus
@@ -444,8 +444,11 @@ class RecordingThread:
     def _remove(self) -> None:
         """Begin to remove some of what is too old or too much, in one of many short transactions."""
         assert self._database is not None
-        now, retention = self._now(), self._retention
-        self._job = self._database.call(lambda writer: retention.step(writer, now))
+        now, retention, recorder = self._now(), self._retention, self._recorder
+        ids = (
+            {NAMES.name: recorder.ids.names, SHAPES.name: recorder.ids.shapes} if recorder is not None else {}
+        )
+        self._job = self._database.call(lambda writer: retention.step(writer, now, ids))
         self._then = self._removed
 
     def _removed(self, is_more: bool) -> None:

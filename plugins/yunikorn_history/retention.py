@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
 import sqlalchemy as sa
@@ -21,14 +21,13 @@ from yunikorn_history.history_tables import (
     FAULTS,
     GAPS,
     META,
-    METADATA,
-    NAMES,
     NODES,
     RUNS,
     SERIES,
-    SHAPES,
     USAGE,
 )
+from yunikorn_history.rows import Ids
+from yunikorn_history.unused_texts import remove_unused_texts
 
 _log = logging.getLogger("yunikorn.history")
 
@@ -88,13 +87,14 @@ class Retention:
         self._rows = FIRST_ROWS
         self._writer: HistoryWriter | None = None
 
-    def step(self, writer: HistoryWriter, now: int) -> bool:
+    def step(self, writer: HistoryWriter, now: int, ids: Mapping[str, Ids] | None = None) -> bool:
         """Remove a few rows in a transaction; return True until a round is over. Raises `HistoryError`.
 
-        `now` is in milliseconds. One round an hour is enough.
+        `now` is in milliseconds, and `ids` are those of the recorder, to remove texts that are not used. One
+        round an hour is enough.
         """
         if self._round is None or writer is not self._writer:
-            self._writer, self._round = writer, self._steps(writer, now)
+            self._writer, self._round = writer, self._steps(writer, now, ids or {})
         try:
             next(self._round)
         except StopIteration:
@@ -104,7 +104,7 @@ class Retention:
             raise
         return self._round is not None
 
-    def _steps(self, writer: HistoryWriter, now: int) -> Iterator[None]:
+    def _steps(self, writer: HistoryWriter, now: int, ids: Mapping[str, Ids]) -> Iterator[None]:
         limits = self._limits
         with writer.transaction() as connection:
             is_plausible = _is_plausible(connection, writer, now)
@@ -112,6 +112,8 @@ class Retention:
             yield from self._remove_old(writer, now)
         if limits.size is not None:
             yield from self._shrink(writer, limits.size)
+        if ids:
+            yield from remove_unused_texts(writer, ids)
 
     def _remove_old(self, writer: HistoryWriter, now: int) -> Iterator[None]:
         limits, removed = self._limits, 0
@@ -248,17 +250,3 @@ _SIZES = sa.text(
     " pg_relation_size(relid), pg_total_relation_size(relid)"
     " FROM pg_stat_user_tables JOIN pg_class ON oid = relid WHERE relid = CAST(:table AS regclass)"
 )
-
-
-def remove_unused_texts(connection: Connection) -> None:
-    """Remove the rows of `names` and `shapes` that no row refers to."""
-    for table in (NAMES, SHAPES):
-        references = [
-            sa.select(column)
-            for other in METADATA.tables.values()
-            for column in other.c
-            if column.info.get("refers") == table.name
-        ]
-        used = sa.union(*references).subquery()
-        unused = sa.except_(sa.select(table.c.id).where(table.c.id > 0), sa.select(used.c[0]))
-        connection.execute(sa.delete(table).where(table.c.id.in_(unused)))

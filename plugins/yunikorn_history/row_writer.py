@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -17,7 +16,6 @@ from yunikorn_history.database import HistoryAway, HistoryCorrupt, HistoryLocked
 from yunikorn_history.history_tables import (
     ALLOCATIONS,
     APPLICATIONS,
-    META,
     METADATA,
     NAMES,
     NODES,
@@ -25,12 +23,8 @@ from yunikorn_history.history_tables import (
     SHAPES,
 )
 from yunikorn_history.packed_columns import PackedText
-from yunikorn_history.retention import remove_unused_texts
 from yunikorn_history.rows import Row, RowBatch, clean_text
 
-CHECKED = "texts_checked"
-"""Key of `meta` for the time at which unused texts were removed."""
-CHECK_INTERVAL = timedelta(days=30)
 LARGEST_PART = 64 << 20
 """Characters of JSON above which the texts of rows are cut."""
 _POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
@@ -107,14 +101,8 @@ class RowWriter:
             self._write_part(rows[middle:], refused)
 
     def load(self) -> OpenRows:
-        """Return what a recorder needs from earlier runs; raises `HistoryError`.
-
-        Before, texts that nothing refers to any more are removed, if that was not done for a month. Later,
-        the recorder may refer to any text that it knows.
-        """
+        """Return what a recorder needs from earlier runs; raises `HistoryError`."""
         with self._writer.transaction() as connection:
-            if self._is_due(connection):
-                remove_unused_texts(connection)
             return OpenRows(
                 _ids(connection, NAMES),
                 _ids(connection, SHAPES),
@@ -136,15 +124,6 @@ class RowWriter:
                     )
                 },
             )
-
-    def _is_due(self, connection: Connection) -> bool:
-        now = self._writer.now
-        checked = connection.scalar(sa.select(META.c.value).where(META.c.key == CHECKED))
-        if checked is not None and now < datetime.fromisoformat(checked) + CHECK_INTERVAL:
-            return False
-        connection.execute(sa.delete(META).where(META.c.key == CHECKED))
-        connection.execute(sa.insert(META), [{"key": CHECKED, "value": now.isoformat(timespec="seconds")}])
-        return checked is not None
 
 
 def _ids(connection: Connection, table: Table) -> dict[str, int]:

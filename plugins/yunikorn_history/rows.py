@@ -7,7 +7,7 @@ row that changes, such as that of an allocation that ends, is written again as a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -51,8 +51,10 @@ class Ids:
     def __init__(self, table: str, known: Mapping[str, int], first: int = 1) -> None:
         """Begin with the texts that the database has; new ones get ids from `first` on."""
         self._table, self._known, self._next = table, dict[str, int](), first
-        self._earlier = dict(known)
+        self._earlier = dict[str, int]()
         """Texts that did not occur since the latest `MOST_KNOWN` became known."""
+        self._unused = dict(known)
+        """Texts of the database that did not occur yet."""
         self._new: list[Row] = []
 
     def of(self, text: str) -> int:
@@ -62,10 +64,10 @@ class Ids:
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= MOST_KNOWN:
-                self._earlier, self._known = self._known, {}
+                self._earlier, self._known, self._unused = self._known, {}, {}
             # Cleaned here, because the texts of an earlier process are known as the database has them.
             kept = clean_text(text, LONGEST_NAME)
-            found = self._known.get(kept) or self._earlier.pop(kept, None)
+            found = self._known.get(kept) or self._earlier.pop(kept, None) or self._unused.pop(kept, None)
             if found is None:
                 found = self._next
                 self._next += 1
@@ -73,9 +75,20 @@ class Ids:
             self._known[kept] = found
         return found
 
+    def forget(self, rows: Iterable[tuple[int, str]]) -> list[int]:
+        """Forget and return those of these ids whose texts did not occur yet; used in any thread."""
+        unused = self._unused
+        # Removal from a dictionary is atomic: a text that occurs at the same time is found once.
+        return [
+            number
+            for number, text in rows
+            if unused.get(text) == number and unused.pop(text, None) is not None
+        ]
+
     def repeat(self) -> None:
         """Add the rows of all texts to the next batch, for a database that has lost them."""
-        self._new = [(number, text) for text, number in (self._earlier | self._known).items()]
+        known = self._unused | self._earlier | self._known
+        self._new = [(number, text) for text, number in known.items()]
 
     def move_to(self, batch: RowBatch) -> None:
         """Add the rows of new texts to a batch."""

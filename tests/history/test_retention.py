@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from tests.history.made_history import UNTIL, make_history
 from tests.history.test_store import batch_of, made_row, rows_of
 from yunikorn.clock import MILLISECOND, ManualClock
+from yunikorn_history import unused_texts
 from yunikorn_history.database import HistoryWriter, open_reader, open_writer
 from yunikorn_history.history_tables import (
     ALLOCATIONS,
@@ -30,6 +32,7 @@ from yunikorn_history.history_tables import (
 )
 from yunikorn_history.retention import Retention, RetentionLimits, used_bytes
 from yunikorn_history.row_writer import RowWriter
+from yunikorn_history.rows import Ids
 
 
 def column_of(location: str, table: sa.Table, name: str) -> list[Any]:
@@ -38,10 +41,12 @@ def column_of(location: str, table: sa.Table, name: str) -> list[Any]:
     return [row[place] for row in rows_of(location, table)]
 
 
-def finish(retention: Retention, writer: HistoryWriter, now: int = UNTIL) -> int:
+def finish(
+    retention: Retention, writer: HistoryWriter, now: int = UNTIL, known: Mapping[str, Ids] | None = None
+) -> int:
     """Carry out a round, and return the number of its steps."""
     steps = 1
-    while retention.step(writer, now):
+    while retention.step(writer, now, known):
         steps += 1
     return steps
 
@@ -178,7 +183,9 @@ def test_applications_and_then_buckets_go_if_allocations_do_not_suffice(
     assert "; it still has " in caplog.text
 
 
-def test_texts_that_nothing_refers_to_go_after_a_month(location: str) -> None:
+def test_texts_that_nothing_refers_to_go_after_a_month(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_history(location, applications=40, allocations=200, days=4)
     clock = ManualClock(UNTIL * MILLISECOND)
     reader = open_reader(location)
@@ -194,13 +201,23 @@ def test_texts_that_nothing_refers_to_go_after_a_month(location: str) -> None:
     rows = RowWriter(writer)
     unused = made_row(NAMES, id=90_000, text="gone"), made_row(SHAPES, id=90_000, amounts="gone")
     rows.write(batch_of((NAMES, unused[0]), (SHAPES, unused[1])))
-    assert rows.load().names["gone"] == 90_000
-    clock.advance(29 * 86_400)
-    assert rows.load().names["gone"] == 90_000
+    rows.write(batch_of((NAMES, made_row(NAMES, id=90_001, text="again"))))
+    found = rows.load()
+    known = {"names": Ids("names", found.names, 90_002), "shapes": Ids("shapes", found.shapes, 90_001)}
+    retention = Retention(RetentionLimits())
+    monkeypatch.setattr(unused_texts, "ROWS", 50)
+    for days in (0, 29):
+        clock.advance(days * 86_400)
+        finish(retention, writer, known=known)
+        assert {90_000, 90_001} <= set(column_of(location, NAMES, "id"))
     clock.advance(2 * 86_400)
-    known = rows.load()
-    writer.close()
-    assert "gone" not in known.names
-    assert set(known.names.values()) >= referred[NAMES]
-    assert set(column_of(location, NAMES, "id")) == referred[NAMES]
+    # It occurs while the rows are looked through.
+    assert retention.step(writer, UNTIL, known)
+    assert known["names"].of("again") == 90_001
+    assert finish(retention, writer, known=known) > 20
+    assert set(column_of(location, NAMES, "id")) == referred[NAMES] | {90_001}
     assert set(column_of(location, SHAPES, "id")) == referred[SHAPES]
+    assert (known["names"].of("gone"), known["names"].of("again")) == (90_002, 90_001)
+    clock.advance(86_400)
+    assert finish(retention, writer, known=known) < 20
+    writer.close()
