@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -78,6 +78,8 @@ class AnswersContract(PluginContract):
 
     uses_external_state = False
     """True if the plugin may use external state, including the system clock and random numbers."""
+    flags: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the plugin that are True or False."""
 
     def questions(self) -> Sequence[Question]:
         """Return all questions to the plugin."""
@@ -115,14 +117,6 @@ class AnswersContract(PluginContract):
     def _answers(self, plugin: Any) -> list[Any]:
         return [question.put(plugin) for question in self.questions()]
 
-    def _check(self, questions: Iterable[Question]) -> None:
-        """Put questions to a new object; raise `AssertionError` for the first answer that is not valid."""
-        plugin = self.fresh()
-        for question in questions:
-            answer = question.put(plugin)
-            fault = (question.fault_of or self.fault_of)(answer)
-            assert not fault, f"{question.text} is {answer!r}: {fault}"
-
     def _compare(self, first: Sequence[Any], second: Sequence[Any], when: str) -> None:
         """Raise `AssertionError` for the first question with different answers."""
         for question, one, other in zip(self.questions(), first, second, strict=True):
@@ -131,7 +125,22 @@ class AnswersContract(PluginContract):
 
     def test_answers_are_valid(self) -> None:
         """Check the type and the range of the answer to each question."""
-        self._check(self._all_questions())
+        plugin = self.fresh()
+        for question in self._all_questions():
+            answer = question.put(plugin)
+            fault = (question.fault_of or self.fault_of)(answer)
+            assert not fault, f"{question.text} is {answer!r}: {fault}"
+
+    def test_declarations_are_valid(self) -> None:
+        """Check that `flags` are True or False, and that `refresh_every` is a positive number or None."""
+        plugin = self.fresh()
+        for name in self.flags:
+            declared: object = getattr(plugin, name)
+            assert isinstance(declared, bool), f"{name} is {declared!r}: set True or False"
+        every = getattr(plugin, "refresh_every", None)
+        assert every is None or every > 0, (
+            f"refresh_every is {every!r}: set a positive number of seconds, or None"
+        )
 
     def test_repeated_calls_return_equal_answers(self) -> None:
         """Check that answers do not depend on earlier questions."""

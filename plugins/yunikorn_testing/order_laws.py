@@ -7,6 +7,9 @@ from typing import Any
 
 import attrs
 
+SHOWN = 5
+"""Maximum number of order violations in a message."""
+
 
 @attrs.frozen
 class Keyed:
@@ -14,6 +17,15 @@ class Keyed:
 
     label: str
     key: Any
+
+
+def assert_ordered(keyed: Sequence[Keyed], what: str = "the keys") -> None:
+    """Raise `AssertionError` with the first violations of a total order."""
+    broken = broken_laws(keyed)
+    if broken:
+        more = [f"and {len(broken) - SHOWN} more"] if len(broken) > SHOWN else []
+        first = f"{what} have no total order, so sorting is not deterministic:"
+        raise AssertionError("\n".join([first, *broken[:SHOWN], *more]))
 
 
 def broken_laws(keyed: Sequence[Keyed]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -15,7 +15,7 @@ from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.model.allocation import PreemptionMode
 from yunikorn.resources import Resource
 from yunikorn_testing.answers_contract import AnswersContract, Question, calling
-from yunikorn_testing.order_laws import Keyed, broken_laws
+from yunikorn_testing.order_laws import Keyed, assert_ordered, broken_laws
 from yunikorn_testing.other_usage import beside_busier_allocations, read_usage, with_busier_cause
 from yunikorn_testing.plugin_contract import Yaml
 from yunikorn_testing.samples import (
@@ -29,9 +29,6 @@ from yunikorn_testing.samples import (
     with_task,
 )
 from yunikorn_testing.watched_samples import WatchedReading
-
-SHOWN = 5
-"""Maximum number of order violations in a message."""
 
 
 def _fault_of_rank(rank: Any) -> str:
@@ -138,10 +135,12 @@ class PreemptionPolicyContract(AnswersContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for each method, victim and cause, and for units of victims."""
-        return [*self._questions(*FAULTS), *self._questions_of_units()]
-
-    def _questions_of_units(self) -> list[Question]:
-        return [
+        of_victims = [
+            Question(f"{method}({victim.key}, {cause.kind})", calling(method, victim, cause), fault_of)
+            for victim, cause in self._pairs()
+            for method, fault_of in FAULTS.items()
+        ]
+        of_units = [
             Question(
                 f"cost_of_units({' and '.join(unit.kind for unit in units)}, {cause.kind})",
                 calling("cost_of_units", units, cause),
@@ -151,24 +150,17 @@ class PreemptionPolicyContract(AnswersContract):
             if cause.kind in ("guarantee", "priority")
             for units in self.units()
         ]
+        return of_victims + of_units
 
-    def _questions(self, *methods: str) -> list[Question]:
-        return [
-            Question(f"{method}({victim.key}, {cause.kind})", calling(method, victim, cause), FAULTS[method])
-            for victim, cause in self._pairs()
-            for method in methods
-        ]
-
-    def _pairs(self) -> Iterator[tuple[AllocationSample, PreemptionCause]]:
-        return ((victim, cause) for cause in self.causes() for victim in self.victims())
+    def _pairs(self) -> list[tuple[AllocationSample, PreemptionCause]]:
+        return [(victim, cause) for cause in self.causes() for victim in self.victims()]
 
     def test_ranks_have_a_total_order(self) -> None:
         """Check for a total order of the victims of each cause."""
         policy = self.fresh()
         for cause in self.causes():
             keyed = [Keyed(victim.key, policy.rank(victim, cause)) for victim in self.victims()]
-            broken = broken_laws(keyed)
-            assert not broken, "\n".join([f"ranks for {cause.kind} have no total order:", *broken[:SHOWN]])
+            assert_ordered(keyed, f"ranks for {cause.kind}")
 
     def test_constant_answers_do_not_change(self) -> None:
         """Check that with `is_constant` answers change neither with time nor with usage."""
@@ -176,7 +168,7 @@ class PreemptionPolicyContract(AnswersContract):
         policy = self.fresh(clock)
         if not policy.is_constant or policy.refresh_every is not None:
             return
-        pairs = list(self._pairs())
+        pairs = self._pairs()
         before = [self._answers_of(policy, *pair) for pair in pairs]
         used = [(beside_busier_allocations(victim), with_busier_cause(cause)) for victim, cause in pairs]
         self._check_constant(policy, before, used, "when more is used on its node and in its queue")
@@ -215,11 +207,7 @@ class PreemptionPolicyContract(AnswersContract):
         """Check that a policy whose protection changes with time alone sets `refresh_every`."""
         clock = ManualClock()
         policy = self.fresh(clock)
-        every = policy.refresh_every
-        assert every is None or every > 0, (
-            f"refresh_every is {every!r}: set a positive number of seconds, or None"
-        )
-        if every is not None:
+        if policy.refresh_every is not None:
             return
         protected = [policy.protects(victim, cause) is not None for victim, cause in self._pairs()]
         clock.advance(86_400)

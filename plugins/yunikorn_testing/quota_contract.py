@@ -27,6 +27,7 @@ class QuotaPolicyContract(WorkerContract):
 
     kind = QUOTA
     in_properties = True
+    flags = ("watches_siblings", "watches_cluster")
     policy: ClassVar[QuotaPolicy]
 
     def name_in(self, document: Yaml) -> None:
@@ -118,13 +119,6 @@ class QuotaPolicyContract(WorkerContract):
                     f"quota() returned {answer!r} for queue {sample.path}, and {later!r} later: "
                     "set `until` or `refresh_every`, or the policy is not asked again"
                 )
-
-    def test_declarations_are_true_or_false(self) -> None:
-        """Check that `watches_siblings` and `watches_cluster` are booleans."""
-        policy = self.fresh()
-        for name in ("watches_siblings", "watches_cluster"):
-            declared: object = getattr(policy, name)
-            assert isinstance(declared, bool), f"{name} is {declared!r}: set True or False"
 
     def test_policy_that_blocks_watches_no_siblings(self) -> None:
         """Check that a policy with `blocking = True` need not be asked before each placement."""

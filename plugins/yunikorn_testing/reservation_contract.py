@@ -87,12 +87,9 @@ class ReservationPolicyContract(AnswersContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for each method and sample."""
-        return self._questions(*FAULTS)
-
-    def _questions(self, *methods: str) -> list[Question]:
         return [
-            Question(f"{method}({label})", calling(method, *given), FAULTS[method])
-            for method in methods
+            Question(f"{method}({label})", calling(method, *given), fault_of)
+            for method, fault_of in FAULTS.items()
             for label, given in self._calls(method)
         ]
 

@@ -20,7 +20,7 @@ from yunikorn_testing.answers_contract import SLACK, AnswersContract, Question, 
 from yunikorn_testing.ask_order_contract import AskOrderContract
 from yunikorn_testing.books_contract import BooksContract
 from yunikorn_testing.costs import count_operations, count_parameters
-from yunikorn_testing.order_laws import Keyed, broken_laws
+from yunikorn_testing.order_laws import Keyed, assert_ordered, broken_laws
 from yunikorn_testing.other_usage import (
     below_busier_queues,
     below_busier_tasks,
@@ -44,8 +44,6 @@ from yunikorn_testing.samples import (
 )
 from yunikorn_testing.watched_samples import WatchedReading, watched_like
 
-SHOWN = 5
-"""Maximum number of order violations in a message."""
 FEW, MANY = 4, 64
 """Numbers of resource types of the two samples whose costs are compared."""
 OWNERS = {("Application", "usage"), ("Queue", "usage")}
@@ -106,17 +104,13 @@ class SortContract(AnswersContract):
         """Check for a total order, also with empty amounts, zeros, and types that only one sample has."""
         policy = self.fresh()
         keyed = [Keyed(_label(sample), self.key_of(policy, sample)) for sample in self.samples()]
-        _assert_ordered(keyed)
+        assert_ordered(keyed)
 
     def test_time_dependent_key_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose order changes with time alone sets `refresh_every`."""
         clock = ManualClock()
         policy, samples = self.fresh(clock), self.samples()
-        every = policy.refresh_every
-        assert every is None or every > 0, (
-            f"refresh_every is {every!r}: set a positive number of seconds, or None"
-        )
-        if every is None:
+        if policy.refresh_every is None:
             labels = [_label(sample) for sample in samples]
             before = _order_of(labels, self._keys(policy, samples))
             clock.advance(86_400)
@@ -188,6 +182,7 @@ class AppSortPolicyContract(SortContract, BooksContract, AskOrderContract):
 
     kind = APP_SORT
     in_properties = True
+    flags = ("gangs",)
     policy: ClassVar[AppSortPolicy]
 
     def name_in(self, document: Yaml) -> None:
@@ -208,19 +203,12 @@ class AppSortPolicyContract(SortContract, BooksContract, AskOrderContract):
             for sample in self.samples()
         ]
 
-    def test_fitness_for_gangs_is_true_or_false(self) -> None:
-        """Check that `gangs` is a boolean."""
-        gangs: object = self.fresh().gangs
-        assert isinstance(gangs, bool), f"gangs is {gangs!r}: set True or False"
-
     def test_key_range_is_two_numbers_or_none(self) -> None:
         """Check that `key_range` is None, or a lowest and a highest key that some sample is between."""
         policy = self.fresh()
-        said: Any = policy.key_range
+        said = _range_of(policy, "key_range")
         if said is None:
             return
-        fits = isinstance(said, tuple) and len(said) == 2 and float("-inf") < said[0] < said[1] < float("inf")
-        assert fits, f"key_range is {said!r}: return None, or two finite numbers, the lower first"
         keys = self._keys(policy, self.samples())
         odd = [key for key in keys if number_or_none(key) is None]
         assert not odd, f"key_range is {said!r}, but a key is {odd[0]!r}: return numbers, or no range"
@@ -479,11 +467,9 @@ class NodeSortPolicyContract(SortContract, BooksContract):
     def test_score_range_is_two_numbers_or_none(self) -> None:
         """Check that `score_range` is None, or a lowest and a highest score that some sample is between."""
         policy = self.fresh()
-        said: Any = policy.score_range
+        said = _range_of(policy, "score_range")
         if said is None:
             return
-        fits = isinstance(said, tuple) and len(said) == 2 and float("-inf") < said[0] < said[1] < float("inf")
-        assert fits, f"score_range is {said!r}: return None, or two finite numbers, the lower first"
         scores = [
             self._score(policy, sample, wanted) for wanted in self.ask_classes() for sample in self.samples()
         ]
@@ -529,7 +515,7 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         policy = self.fresh()
         for ask_class in self.ask_classes():
             keyed = [Keyed(sample.id, self._score(policy, sample, ask_class)) for sample in self.samples()]
-            _assert_ordered(keyed)
+            assert_ordered(keyed)
 
 
 def _is_usual(sample: NodeSample) -> bool:
@@ -550,15 +536,14 @@ def _order_of(labels: Sequence[str], keys: Sequence[Any]) -> str:
         return f"none ({type(error).__name__}: {error})"
 
 
-def _assert_ordered(keyed: Sequence[Keyed]) -> None:
-    broken = broken_laws(keyed)
-    if broken:
-        more = [f"and {len(broken) - SHOWN} more"] if len(broken) > SHOWN else []
-        raise AssertionError(
-            "\n".join(
-                ["the keys have no total order, so sorting is not deterministic:", *broken[:SHOWN], *more]
-            )
-        )
+def _range_of(policy: Any, name: str) -> tuple[float, float] | None:
+    """Return a range that the policy declares. Raises `AssertionError` if it is none."""
+    said: Any = getattr(policy, name)
+    if said is None:
+        return None
+    fits = isinstance(said, tuple) and len(said) == 2 and float("-inf") < said[0] < said[1] < float("inf")
+    assert fits, f"{name} is {said!r}: return None, or two finite numbers, the lower first"
+    return said[0], said[1]
 
 
 def _class_of(policy: Any, wanted: AskSample) -> Any:

@@ -91,6 +91,7 @@ class GangPlacementPolicyContract(AnswersContract):
     """
 
     kind = GANG_PLACEMENT
+    flags = ("per_application",)
     policy: ClassVar[GangPlacementPolicy]
 
     def name_in(self, document: Yaml) -> None:
@@ -219,14 +220,12 @@ class GangPlacementPolicyContract(AnswersContract):
         }
 
     def test_answers_that_depend_on_the_application_are_declared(self) -> None:
-        """Check that `per_application` is a boolean, and true if `rank` or `refuses` read the application."""
+        """Check that `per_application` is true if `rank` or `refuses` read the application."""
         policy = self.fresh()
-        declared: object = policy.per_application
-        assert isinstance(declared, bool), f"per_application is {declared!r}: set True or False"
         reading = WatchedReading()
         for question in self._questions("rank", "refuses"):
             reading.watch_call(question.put)(policy)
-        assert declared or ("PlacedGang", "app") not in reading.names, (
+        assert policy.per_application or ("PlacedGang", "app") not in reading.names, (
             "rank or refuses reads PlacedGang.app, and per_application is False, so that answers are shared "
             "by gangs of other applications: set per_application = True"
         )

@@ -85,4 +85,4 @@ def test_dependency_that_is_not_declared_is_found(attribute: str, flag: str) -> 
 
     assert flag in violation(policy(body), "test_what_is_read_is_declared")
     assert broken_promises(policy(body, **{flag: True})) == {}
-    assert violation(policy(body, **{flag: 1}), "test_declarations_are_true_or_false")
+    assert violation(policy(body, **{flag: 1}), "test_declarations_are_valid")
