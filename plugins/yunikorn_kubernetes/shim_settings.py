@@ -499,30 +499,3 @@ def _logs(values: Mapping[str, str], problems: dict[str, Problem]) -> ShimLogLev
 def _shown(text: str) -> str:
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
     return printable(repr(cut))
-
-
-def reference_table() -> str:
-    """Return the table of all keys for the reference page, in Markdown."""
-    rows = ["| key | type | default | meaning | a change needs a restart |", "|---|---|---|---|---|"]
-    for setting in all_settings().values():
-        default = f"`{setting.shown_default}`" if setting.shown_default else "none"
-        meaning = setting.meaning if setting.effective else f"{setting.meaning}; **no effect** here"
-        rows.append(
-            f"| `{setting.key}` | {setting.kind.words} | {default} | {meaning}"
-            f" | {'no' if setting.reloadable else 'yes'} |"
-        )
-    levels = "`debug`, `info`, `warn`, `error`, `fatal`, or -1 to 5"
-    rows.append(f"| `{LOG_LEVEL}` | {levels} | `info` | level of all logs | no |")
-    rows.append(
-        f"| `log.AREA.level` | {levels} | that of the longest prefix of the area | level of an [area](#logs)"
-        " | no |"
-    )
-    rows += [
-        f"| `{key}` | {kind.words} | the core's | [settings of events](../rest.md#settings-of-events) | no |"
-        for key, kind in FOR_THE_CORE.items()
-        if key != HEALTH_CHECK
-    ]
-    rows.append(
-        f"| `{HEALTH_CHECK}` | duration | `30s` | pause between checks of health; **no effect** here | no |"
-    )
-    return "\n".join(rows) + "\n"

@@ -8,17 +8,47 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn_kubernetes.shim_settings import (
+    FOR_THE_CORE,
+    HEALTH_CHECK,
+    LOG_LEVEL,
     AdmissionSettings,
     ServiceSettings,
     ShimLogLevels,
     ShimSettings,
+    all_settings,
     is_known,
     nearest,
     read_settings,
-    reference_table,
 )
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "kubernetes" / "configuration.md"
+
+
+def reference_table() -> str:
+    """Return the table of all keys for the reference page, in Markdown."""
+    rows = ["| key | type | default | meaning | a change needs a restart |", "|---|---|---|---|---|"]
+    for setting in all_settings().values():
+        default = f"`{setting.shown_default}`" if setting.shown_default else "none"
+        meaning = setting.meaning if setting.effective else f"{setting.meaning}; **no effect** here"
+        rows.append(
+            f"| `{setting.key}` | {setting.kind.words} | {default} | {meaning}"
+            f" | {'no' if setting.reloadable else 'yes'} |"
+        )
+    levels = "`debug`, `info`, `warn`, `error`, `fatal`, or -1 to 5"
+    rows.append(f"| `{LOG_LEVEL}` | {levels} | `info` | level of all logs | no |")
+    rows.append(
+        f"| `log.AREA.level` | {levels} | that of the longest prefix of the area | level of an [area](#logs)"
+        " | no |"
+    )
+    rows += [
+        f"| `{key}` | {kind.words} | the core's | [settings of events](../rest.md#settings-of-events) | no |"
+        for key, kind in FOR_THE_CORE.items()
+        if key != HEALTH_CHECK
+    ]
+    rows.append(
+        f"| `{HEALTH_CHECK}` | duration | `30s` | pause between checks of health; **no effect** here | no |"
+    )
+    return "\n".join(rows) + "\n"
 
 
 def problems_of(**values: str) -> list[str]:
