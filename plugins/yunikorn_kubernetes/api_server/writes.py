@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from yunikorn.clock import Clock
 from yunikorn_kubernetes.api_server.api_resources import PODS, ApiObject, ApiResource
 from yunikorn_kubernetes.api_server.back_off import BackOff, RandomSource
-from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
+from yunikorn_kubernetes.api_server.calls import MERGE_PATCH, STRATEGIC_PATCH, ApiError, ApiServer
 from yunikorn_kubernetes.api_server.pod_binding import FORBIDDEN_TRIES, PAUSES, Binding, BindResult, PodRef
 from yunikorn_kubernetes.api_server.pod_status import PodConditions
 from yunikorn_kubernetes.api_server.write_queue import WORKERS, Priority, WriteQueue
@@ -107,7 +107,18 @@ class QueuedWrites:
     def set_status(self, pod: PodRef, status: Mapping[str, Any]) -> asyncio.Future[bool]:
         """Merge fields into the status of a pod; the result is False if that was impossible."""
         self._conditions.forget(pod.uid)
-        job = _StatusPatch(self._server, pod, status, BackOff(self._random))
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        job = _StatusWrite(
+            self._server,
+            PODS,
+            pod.namespace,
+            pod.name,
+            lambda: body,
+            BackOff(self._random),
+            media_type=STRATEGIC_PATCH,
+            # A conflict means that another pod has the name.
+            ends_by_conflict=True,
+        )
         self._queue.put(Priority.DELETE, job)
         return asyncio.shield(job.result)
 
@@ -125,7 +136,7 @@ class QueuedWrites:
         Each attempt calls `body` again, because a conflict means that the object has changed. The result is
         False if the server refuses.
         """
-        job = _StatusUpdate(self._server, resource, namespace, name, body, BackOff(self._random))
+        job = _StatusWrite(self._server, resource, namespace, name, body, BackOff(self._random))
         self._queue.put(Priority.STATUS, job, delay)
         return asyncio.shield(job.result)
 
@@ -251,41 +262,7 @@ class _Creation(_FutureJob[T]):
             self.result.set_exception(ApiError(0, "Abandoned", why, maybe_executed=self._may_exist))
 
 
-class _StatusPatch(_FutureJob[bool]):
-    """Job that merges fields into the status of a pod."""
-
-    def __init__(self, server: ApiServer, pod: PodRef, status: Mapping[str, Any], back_off: BackOff) -> None:
-        super().__init__()
-        self._server = server
-        self._pod = pod
-        self._body = {"metadata": {"uid": pod.uid}, "status": status}
-        self._back_off = back_off
-        self._refusals = 0
-
-    async def attempt(self) -> float | None:
-        """Patch the status; see `Job`."""
-        pod = self._pod
-        try:
-            await self._server.patch(
-                PODS, pod.namespace, pod.name, self._body, subresource="status", media_type=STRATEGIC_PATCH
-            )
-        except ApiError as error:
-            self._refusals += error.is_forbidden
-            if error.is_temporary or (error.is_forbidden and self._refusals <= FORBIDDEN_TRIES):
-                return max(self._back_off.next_delay(), error.retry_after or 0.0)
-            if not error.is_not_found:
-                _log.warning("the status of pod %s cannot be written: %s", pod, error)
-            self._end(False)
-            return None
-        self._end(True)
-        return None
-
-    def abandon(self, why: str) -> None:
-        """Give up; see `Job`."""
-        self._end(False)
-
-
-class _StatusUpdate(_FutureJob[bool]):
+class _StatusWrite(_FutureJob[bool]):
     """Job that merges what is current at each attempt into the status of an object."""
 
     def __init__(
@@ -296,11 +273,15 @@ class _StatusUpdate(_FutureJob[bool]):
         name: str,
         body: Callable[[], Mapping[str, Any] | None],
         back_off: BackOff,
+        *,
+        media_type: str = MERGE_PATCH,
+        ends_by_conflict: bool = False,
     ) -> None:
         super().__init__()
         self._server, self._resource = server, resource
         self._namespace, self._name = namespace, name
         self._body, self._back_off = body, back_off
+        self._media_type, self._ends_by_conflict = media_type, ends_by_conflict
         self._refusals = 0
 
     async def attempt(self) -> float | None:
@@ -309,12 +290,18 @@ class _StatusUpdate(_FutureJob[bool]):
         try:
             if body is not None:
                 await self._server.patch(
-                    self._resource, self._namespace, self._name, body, subresource="status"
+                    self._resource,
+                    self._namespace,
+                    self._name,
+                    body,
+                    subresource="status",
+                    media_type=self._media_type,
                 )
         except ApiError as error:
             self._refusals += error.is_forbidden
             may_be_permitted = error.is_forbidden and self._refusals <= FORBIDDEN_TRIES
-            if error.is_temporary or error.is_conflict or may_be_permitted:
+            is_outdated = error.is_conflict and not self._ends_by_conflict
+            if error.is_temporary or is_outdated or may_be_permitted:
                 return max(self._back_off.next_delay(), error.retry_after or 0.0)
             if not error.is_not_found:
                 place = f"{self._namespace}/{self._name}"
