@@ -9,7 +9,6 @@ from yunikorn.errors import printable
 from yunikorn_service.call_endings import CallRefusal, Context, shown
 
 CN, SAN = "cn", "san"
-IDENTITIES = (CN, SAN)
 """Parts of a client's certificate that can name its resource manager: common name, or alternative names."""
 
 _NAMES = {CN: "x509_common_name", SAN: "x509_subject_alternative_name"}

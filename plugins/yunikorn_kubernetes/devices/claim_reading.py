@@ -18,7 +18,6 @@ from yunikorn_kubernetes.devices.device_objects import (
     DeviceId,
     DeviceRequest,
     DeviceResult,
-    DeviceToleration,
     Json,
     RequestChoice,
     ResourceClaim,
@@ -32,6 +31,7 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     texts_of,
     whole_of,
 )
+from yunikorn_kubernetes.predicates.taints import parse_tolerations
 
 _Entry = TypeVar("_Entry")
 
@@ -103,7 +103,7 @@ def _wanted(name: str, table: Json, *, has_admin: bool) -> DeviceRequest:
     count = whole_of(table, "count", 0) or 1
     if count < 0:
         raise UnreadableText(f"request {name}: the count is negative")
-    tolerations = tuple(tables_of(table.get("tolerations"), "tolerations"))
+    tolerations = table.get("tolerations")
     return DeviceRequest(
         name,
         device_class,
@@ -111,14 +111,10 @@ def _wanted(name: str, table: Json, *, has_admin: bool) -> DeviceRequest:
         mode,
         count,
         admin,
-        tuple(_toleration(one) for one in tolerations),
-        tolerations,
+        parse_tolerations(tolerations),
+        tuple(tolerations or ()),
         tuple(_amounts(table_of(table.get("capacity"), "capacity").get("requests"), f"request {name}")),
     )
-
-
-def _toleration(table: Json) -> DeviceToleration:
-    return DeviceToleration(*(text_of(table, key) for key in DeviceToleration._fields))
 
 
 def _amounts(value: Any, what: str) -> list[tuple[str, ExactQuantity]]:

@@ -15,6 +15,7 @@ import attrs
 from yunikorn_kubernetes.devices.cel.exact_quantity import ExactQuantity
 from yunikorn_kubernetes.devices.cel.semantic_version import SemanticVersion
 from yunikorn_kubernetes.predicates.node_affinity import NodeTerm
+from yunikorn_kubernetes.predicates.taints import Taint, Toleration
 
 Json = dict[str, Any]
 MOST_RESULTS = 32
@@ -90,14 +91,6 @@ class CounterUse(NamedTuple):
     counters: tuple[tuple[str, int], ...]
 
 
-class DeviceTaint(NamedTuple):
-    """Reason not to use a device."""
-
-    key: str
-    value: str
-    effect: str
-
-
 class NodeChoice(NamedTuple):
     """Nodes that can use a device: one, all, or those that a selector matches."""
 
@@ -122,7 +115,7 @@ class DeviceTraits(NamedTuple):
 
     capacity: tuple[tuple[str, DeviceCapacity], ...] = ()
     consumes: tuple[CounterUse, ...] = ()
-    taints: tuple[DeviceTaint, ...] = ()
+    taints: tuple[Taint, ...] = ()
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] = ()
     binds_to_node: bool = False
@@ -191,23 +184,6 @@ class DeviceClass:
 # -- what claims want ----------------------------------------------------------------------------------
 
 
-class DeviceToleration(NamedTuple):
-    """Taints that a request accepts."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-    def tolerates(self, taint: DeviceTaint) -> bool:
-        """Return True if the taint does not matter."""
-        if self.effect and self.effect != taint.effect:
-            return False
-        if self.key and self.key != taint.key:
-            return False
-        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
-
-
 @attrs.frozen
 class DeviceRequest:
     """Devices that a claim wants, or one of the alternatives for them."""
@@ -219,7 +195,7 @@ class DeviceRequest:
     mode: str = EXACT_COUNT
     count: int = 1
     admin_access: bool | None = None
-    tolerations: tuple[DeviceToleration, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
     toleration_json: tuple[Json, ...] = attrs.field(default=(), eq=False)
     capacity: tuple[tuple[str, ExactQuantity], ...] = ()
 

@@ -22,7 +22,6 @@ from yunikorn_kubernetes.devices.device_objects import (
     Device,
     DeviceCapacity,
     DeviceClass,
-    DeviceTaint,
     DeviceTraits,
     Json,
     NodeChoice,
@@ -40,6 +39,7 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     texts_of,
     whole_of,
 )
+from yunikorn_kubernetes.predicates.taints import parse_taints
 
 MOST_DEVICES = 1024
 """Number of devices of a slice that is read; Kubernetes allows 128."""
@@ -230,10 +230,7 @@ def _traits(entry: Json) -> DeviceTraits:
             for name, one in sorted(_bounded(entry, "capacity").items())
         ),
         consumes=tuple(_counter_use(one) for one in tables_of(entry.get("consumesCounters"), "counters")),
-        taints=tuple(
-            DeviceTaint(text_of(one, "key"), text_of(one, "value"), text_of(one, "effect"))
-            for one in tables_of(entry.get("taints"), "taints")
-        ),
+        taints=parse_taints(entry.get("taints")),
         binding_conditions=None if conditions is None else tuple(texts_of(conditions, "bindingConditions")),
         binding_failure_conditions=tuple(
             texts_of(entry.get("bindingFailureConditions"), "bindingFailureConditions")

@@ -161,48 +161,6 @@ class UnreadableTag(str):
     """Text that says why a tag or attribute cannot be read; a predicate then refuses."""
 
 
-def pod_volumes(tags: Texts) -> TaggedVolumes:
-    """Return the volumes of a pod from the tags of its task."""
-    text = tags.get(TAG_VOLUMES)
-    return NO_VOLUMES if text is None else _read_pod(text)
-
-
-def candidates(tags: Texts) -> FreeByClass | UnreadableTag:
-    """Return the free volumes of no single host that a pod may get, by storage class, smallest first."""
-    text = tags.get(TAG_VOLUME_CANDIDATES)
-    return {} if text is None else _read_candidates(text)
-
-
-def free_volumes(attributes: Texts) -> FreeByClass | UnreadableTag:
-    """Return the free volumes of a node's host by storage class, smallest first."""
-    text = attributes.get(NODE_FREE_VOLUMES)
-    return {} if text is None else _read_free(text)
-
-
-def storage_capacity(attributes: Texts) -> Mapping[str, int] | UnreadableTag:
-    """Return the size of the largest volume that can be made for a node, by storage class."""
-    text = attributes.get(NODE_STORAGE_CAPACITY)
-    return {} if text is None else _read_counts(text, NODE_STORAGE_CAPACITY)
-
-
-def volume_limits(attributes: Texts) -> Mapping[str, int] | UnreadableTag:
-    """Return the number of volumes that a node can attach, by driver."""
-    text = attributes.get(NODE_VOLUME_LIMITS)
-    return {} if text is None else _read_counts(text, NODE_VOLUME_LIMITS)
-
-
-def volume_attachments(attributes: Texts) -> frozenset[Attached] | UnreadableTag:
-    """Return the volumes that are attached to a node."""
-    text = attributes.get(NODE_VOLUME_ATTACHMENTS)
-    return frozenset() if text is None else _read_attachments(text)
-
-
-def migrated_plugins(attributes: Texts) -> Sequence[str]:
-    """Return the in-tree plugins that a CSI driver serves on a node."""
-    text = attributes.get(NODE_MIGRATED_PLUGINS)
-    return text.split(",") if text else ()
-
-
 class PerNode(Generic[T]):
     """Values read from an attribute of each node in the books, so that a search need not read them again."""
 
@@ -232,46 +190,11 @@ class PerNode(Generic[T]):
 # -- reading JSON -----------------------------------------------------------------------------------------
 
 
-def _reads(text: str, name: str, read: Callable[[Any], T]) -> T | UnreadableTag:
-    try:
-        return read(json.loads(text))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        return UnreadableTag(f"{name} cannot be read: {type(error).__name__}: {error}")
+def _attachments_from(given: Any) -> frozenset[Attached]:
+    return frozenset(Attached(driver, handle) for driver, handles in given.items() for handle in handles)
 
 
-@lru_cache(maxsize=1024)
-def _read_pod(text: str) -> TaggedVolumes:
-    found = _reads(text, f"the tag {TAG_VOLUMES}", _pod_from)
-    return TaggedVolumes(unreadable=found) if isinstance(found, UnreadableTag) else found
-
-
-@lru_cache(maxsize=64)
-def _read_candidates(text: str) -> FreeByClass | UnreadableTag:
-    return _reads(text, f"the tag {TAG_VOLUME_CANDIDATES}", _free_from)
-
-
-@lru_cache(maxsize=1024)
-def _read_free(text: str) -> FreeByClass | UnreadableTag:
-    return _reads(text, f"the node attribute {NODE_FREE_VOLUMES}", _free_from)
-
-
-@lru_cache(maxsize=1024)
-def _read_counts(text: str, name: str) -> Mapping[str, int] | UnreadableTag:
-    return _reads(text, f"the node attribute {name}", _counts_from)
-
-
-@lru_cache(maxsize=1024)
-def _read_attachments(text: str) -> frozenset[Attached] | UnreadableTag:
-    return _reads(
-        text,
-        f"the node attribute {NODE_VOLUME_ATTACHMENTS}",
-        lambda given: frozenset(
-            Attached(driver, handle) for driver, handles in given.items() for handle in handles
-        ),
-    )
-
-
-def _counts_from(given: Any) -> dict[str, int]:
+def _counts_from(given: Any) -> Mapping[str, int]:
     return {str(name): int(count) for name, count in given.items()}
 
 
@@ -338,3 +261,58 @@ def _claim(given: Any) -> Claim:
         given.get("watchesCapacity", False),
     )
     return Claim(given["claim"], given.get("shared", False), demand)
+
+
+def _reader(
+    what: str, name: str, read: Callable[[Any], T], nothing: T, texts: int = 1024
+) -> Callable[[Texts], T | UnreadableTag]:
+    """Return a function that reads the JSON of a tag or attribute and remembers the result of some texts."""
+
+    @lru_cache(maxsize=texts)
+    def read_text(text: str) -> T | UnreadableTag:
+        try:
+            return read(json.loads(text))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            return UnreadableTag(f"the {what} {name} cannot be read: {type(error).__name__}: {error}")
+
+    def value_in(given: Texts) -> T | UnreadableTag:
+        text = given.get(name)
+        return nothing if text is None else read_text(text)
+
+    return value_in
+
+
+# -- tags of a task ---------------------------------------------------------------------------------------
+
+NO_FREE: FreeByClass = {}
+NO_COUNTS: Mapping[str, int] = {}
+
+_volumes = _reader("tag", TAG_VOLUMES, _pod_from, NO_VOLUMES)
+candidates = _reader("tag", TAG_VOLUME_CANDIDATES, _free_from, NO_FREE, texts=64)
+"""Free volumes of no single host that a pod may get, by storage class, smallest first."""
+
+
+def pod_volumes(tags: Texts) -> TaggedVolumes:
+    """Return the volumes of a pod from the tags of its task."""
+    found = _volumes(tags)
+    return TaggedVolumes(unreadable=found) if isinstance(found, UnreadableTag) else found
+
+
+# -- attributes of a node ---------------------------------------------------------------------------------
+
+free_volumes = _reader("node attribute", NODE_FREE_VOLUMES, _free_from, NO_FREE)
+"""Free volumes of a node's host by storage class, smallest first."""
+storage_capacity = _reader("node attribute", NODE_STORAGE_CAPACITY, _counts_from, NO_COUNTS)
+"""Size of the largest volume that can be made for a node, by storage class."""
+volume_limits = _reader("node attribute", NODE_VOLUME_LIMITS, _counts_from, NO_COUNTS)
+"""Number of volumes that a node can attach, by driver."""
+volume_attachments = _reader(
+    "node attribute", NODE_VOLUME_ATTACHMENTS, _attachments_from, frozenset[Attached]()
+)
+"""Volumes that are attached to a node."""
+
+
+def migrated_plugins(attributes: Texts) -> Sequence[str]:
+    """Return the in-tree plugins that a CSI driver serves on a node."""
+    text = attributes.get(NODE_MIGRATED_PLUGINS)
+    return text.split(",") if text else ()

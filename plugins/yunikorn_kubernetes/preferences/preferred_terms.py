@@ -47,11 +47,6 @@ class Preferences(NamedTuple):
     containers: int = 0
     """Number of containers and init containers."""
 
-    @property
-    def looks_at_pods(self) -> bool:
-        """True if running pods change the scores of nodes."""
-        return bool(self.pod_terms or self.constraints)
-
 
 NONE = Preferences()
 

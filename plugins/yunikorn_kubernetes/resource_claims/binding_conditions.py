@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from yunikorn_kubernetes.objects import Json
-from yunikorn_kubernetes.resource_claims.claim_objects import ResourceClaimObject
+from yunikorn_kubernetes.resource_claims.claim_objects import ResourceClaimObject, results_of
 
 _DEVICE = ("driver", "pool", "device", "shareID")
 
@@ -19,9 +19,8 @@ class AwaitedCondition(NamedTuple):
 
 def awaited_condition(claim: ResourceClaimObject) -> AwaitedCondition:
     """Return the first condition of a claim's devices that has failed, or else that is not fulfilled."""
-    allocation = claim.allocation or {}
     waiting = AwaitedCondition()
-    for result in (allocation.get("devices") or {}).get("results") or ():
+    for result in results_of(claim.allocation or {}):
         wanted, failures = result.get("bindingConditions") or (), result.get("bindingFailureConditions") or ()
         if not wanted:
             continue

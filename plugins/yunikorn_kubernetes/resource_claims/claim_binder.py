@@ -34,6 +34,8 @@ from yunikorn_kubernetes.resource_claims.claim_objects import (
     RESOURCE_CLAIMS,
     ResourceClaimObject,
     claims_of,
+    consumer_of,
+    results_of,
 )
 from yunikorn_kubernetes.resource_claims.cluster_claims import ClusterClaims
 from yunikorn_kubernetes.resource_claims.extended_resources import (
@@ -112,7 +114,7 @@ class ClaimBinder:
             prefix = pod.metadata.name[:LONGEST_PREFIX].rstrip("-.")
             name = f"{prefix}-extended-resources-{self._suffix()}"
             key = f"{pod.metadata.namespace}/{name}"
-            writes.append(_ClaimWrite(key, self._pod_consumer(pod), allocation, made_for=pod))
+            writes.append(_ClaimWrite(key, consumer_of(pod), allocation, made_for=pod))
         elif pod.metadata.uid in self._named or pod.status.extended_resource_claim_status is not None:
             # A kubelet would wait for the claim of an earlier attempt.
             unnamed = partial(self._set_status, pod, {"extendedResourceClaimStatus": None})
@@ -136,10 +138,6 @@ class ClaimBinder:
                 if one.made_for is not None:
                     await self._retried(partial(self._create, one, one.made_for), what)
                 await self._retried(partial(self._write, one), what)
-
-    @staticmethod
-    def _pod_consumer(pod: Pod) -> Json:
-        return {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
 
     def _suffix(self) -> str:
         return "".join(SUFFIX_LETTERS[int(self._random.uniform(0, 26.999)) % 27] for _ in range(5))
@@ -353,10 +351,9 @@ class ClaimBinder:
 
 def _devices(allocation: Json) -> list[Any]:
     """Return the devices of an allocation, in a form that the API server leaves as it is."""
-    results = (allocation.get("devices") or {}).get("results") or []
-    return [tuple(one.get(name) for name in ("request", "driver", "pool", "device")) for one in results]
+    names = ("request", "driver", "pool", "device")
+    return [tuple(one.get(name) for name in names) for one in results_of(allocation)]
 
 
 def _has_conditions(allocation: Json) -> bool:
-    results = (allocation.get("devices") or {}).get("results") or []
-    return any(one.get("bindingConditions") for one in results)
+    return any(one.get("bindingConditions") for one in results_of(allocation))

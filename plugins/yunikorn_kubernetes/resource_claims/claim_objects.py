@@ -104,6 +104,16 @@ EXTENDED_CLAIM = "extended resources"
 """The pod's name of the claim for its extended resources; no claim of `spec.resourceClaims` can have it."""
 
 
+def consumer_of(pod: Pod) -> Json:
+    """Return the entry of `reservedFor` for a pod."""
+    return {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
+
+
+def results_of(allocation: Json) -> list[Json]:
+    """Return the devices of an allocation, one for each request or share."""
+    return (allocation.get("devices") or {}).get("results") or []
+
+
 def claims_of(pod: Pod) -> Iterator[ClaimReference]:
     """Yield the claims of a pod; a template may also make none.
 

@@ -28,6 +28,8 @@ from yunikorn_kubernetes.resource_claims.claim_objects import (
     ResourceClaimObject,
     ResourceSliceObject,
     claims_of,
+    consumer_of,
+    results_of,
 )
 from yunikorn_kubernetes.resource_claims.device_amounts import PLENTY, DeviceAmounts
 from yunikorn_kubernetes.resource_claims.extended_resources import (
@@ -387,8 +389,7 @@ class ClusterClaims:
             if allocation is None:
                 grow(total, self.amounts.at_most(claim.spec))
             else:
-                results = (allocation.get("devices") or {}).get("results") or ()
-                grow(total, self.amounts.of_results(claim.spec, results))
+                grow(total, self.amounts.of_results(claim.spec, results_of(allocation)))
         return total
 
     def _pays(self, pod: Pod, key: str) -> bool:
@@ -476,7 +477,7 @@ class ClusterClaims:
                     "name": meta.name,
                     "uid": meta.uid,
                 }
-        return {"resource": "pods", "name": meta.name, "uid": meta.uid}
+        return consumer_of(pod)
 
     def pod(self, uid: str) -> Pod | None:
         """Return a pod with claims, or None."""

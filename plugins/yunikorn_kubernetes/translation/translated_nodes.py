@@ -1,7 +1,7 @@
 """Nodes of a cluster as nodes of the scheduler.
 
-Every label is an attribute under its own name. Taints, cordons and limits of volumes are attributes, too,
-since they act through predicates, which see nothing else of a node.
+Every label is an attribute under its own name. Taints and cordons are attributes, too, since they act through
+predicates, which see nothing else of a node.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from sys import intern
 
 from yunikorn.resources import Resource
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.objects import CSINode, Node
-from yunikorn_kubernetes.translation.compact_json import compact_json
+from yunikorn_kubernetes.objects import Node
 from yunikorn_kubernetes.translation.constraints import taints_text
 from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of
 from yunikorn_kubernetes.translation.node_images import images_text
@@ -35,10 +34,8 @@ WELL_KNOWN = (
 """Attributes that well-known labels set, the current label first."""
 
 
-def node_attributes(
-    node: Node, csi_node: CSINode | None = None, *, instance_type_label: str = names.LABEL_INSTANCE_TYPE
-) -> dict[str, str]:
-    """Return the attributes of a node; `csi_node` has its limits of volumes.
+def node_attributes(node: Node, *, instance_type_label: str = names.LABEL_INSTANCE_TYPE) -> dict[str, str]:
+    """Return the attributes of a node.
 
     Where the label of the instance type is the usual one, its name of earlier versions counts as well.
     """
@@ -64,22 +61,7 @@ def node_attributes(
     found.update({name: text for name, text in texts.items() if text})
     if node.spec.unschedulable:
         found[names.NODE_UNSCHEDULABLE] = "true"
-    limits = volume_limits(csi_node)
-    if limits:
-        found[names.NODE_VOLUME_LIMITS] = limits
     return found
-
-
-def volume_limits(csi_node: CSINode | None) -> str:
-    """Return the numbers of volumes that a node can attach, by CSI driver, as compact JSON."""
-    drivers = csi_node.spec.drivers if csi_node is not None else None
-    return compact_json(
-        {
-            driver.name: driver.allocatable.count
-            for driver in drivers or ()
-            if driver.allocatable is not None and driver.allocatable.count is not None
-        }
-    )
 
 
 def node_resource(node: Node) -> Resource:

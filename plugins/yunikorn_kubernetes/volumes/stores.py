@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from yunikorn_kubernetes.api_server.api_resources import key_of
 from yunikorn_kubernetes.names import LABEL_HOSTNAME
 from yunikorn_kubernetes.objects import (
     CSIDriver,
@@ -38,12 +39,6 @@ VolumeObject = (
 """Objects that volumes of pods depend on."""
 K = TypeVar("K")
 T = TypeVar("T")
-
-
-def key_of(thing: VolumeObject) -> str:
-    """Return `NAMESPACE/NAME`, or the name of an object without a namespace."""
-    meta = thing.metadata
-    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 class Index(Generic[K]):
@@ -128,7 +123,7 @@ class VolumeObjects:
 
     def update(self, thing: VolumeObject, *, exists: bool = True) -> None:
         """Add an object, or replace its earlier version; remove it if it does not exist any more."""
-        key = key_of(thing)
+        key = key_of(thing.metadata)
         match thing:
             case PersistentVolume():
                 self._set_volume(key, thing if exists else None)
@@ -268,11 +263,11 @@ class VolumeObjects:
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str:
         """Return the node for which the volume of a claim is made; empty if none has been selected."""
-        return self._selected.get(key_of(claim)) or claim.metadata.annotations.get(SELECTED_NODE, "")
+        return self._selected.get(key_of(claim.metadata)) or claim.metadata.annotations.get(SELECTED_NODE, "")
 
     def bound_to(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes that are bound to a claim or reserved for it, in order of their names."""
-        key = key_of(claim)
+        key = key_of(claim.metadata)
         found = {name for name in self._reserved_for[key] if name in self.volumes}
         found.update(name for name in self._volumes_of_claim[key] if names_claim(self.volumes[name], claim))
         return [self.volumes[name] for name in sorted(found)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.kubernetes.bodies import node_of, read
 from yunikorn.errors import QuantityError
-from yunikorn_kubernetes.objects import CSINode, Node
+from yunikorn_kubernetes.objects import Node
 from yunikorn_kubernetes.translation.node_images import NodeWithImages
 from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
@@ -73,19 +73,6 @@ def test_images_are_an_attribute_where_they_are_read() -> None:
     with_images = node_attributes(read(NodeWithImages, body))
     assert with_images["yunikorn.apache.org/images"] == '{"web:1":7,"web@sha256:0a":7}'
     assert "yunikorn.apache.org/images" not in node_attributes(read(Node, body))
-
-
-def test_limits_of_volumes() -> None:
-    drivers = [
-        {"name": "ebs", "nodeID": "i-1", "allocatable": {"count": 25}},
-        {"name": "nfs", "allocatable": {}},
-        {"name": "efs"},
-        {"name": "none", "allocatable": {"count": 0}},
-    ]
-    csi_node = read(CSINode, {"metadata": {"name": "node-1"}, "spec": {"drivers": drivers}})
-    attributes = node_attributes(node_of(), csi_node)
-    assert attributes == {**PLAIN, "yunikorn.apache.org/volume-limits": '{"ebs":25,"none":0}'}
-    assert node_attributes(node_of(), CSINode()) == PLAIN
 
 
 def test_a_node_has_what_is_allocatable() -> None:

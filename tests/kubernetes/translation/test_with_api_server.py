@@ -13,7 +13,7 @@ from tests.kubernetes.bodies import read
 from tests.kubernetes.cluster import Kubectl
 from tests.kubernetes.cluster.objects import daemon_set, node
 from yunikorn_kubernetes.config_maps import CONFIGS
-from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
+from yunikorn_kubernetes.objects import ConfigMap, Node, Pod
 from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.shim_settings import ServiceSettings
 from yunikorn_kubernetes.translation.asks import pod_tags
@@ -108,7 +108,7 @@ def test_pods_of_a_daemon_set_and_their_node(kubectl: Kubectl) -> None:
     effects = {each.get("effect") for each in json.loads(tags[f"{OURS}pod-constraints"])["tolerations"]}
     assert effects == {"NoSchedule", "NoExecute"}
     found = read(Node, kubectl.get("Node", "node-0"))
-    attributes = node_attributes(found, CSINode())
+    attributes = node_attributes(found)
     assert (attributes["si/zone"], attributes[f"{OURS}unschedulable"]) == ("z", "true")
     assert "node.kubernetes.io/unschedulable" in attributes[f"{OURS}taints"]
     assert node_resource(found) == {"vcore": 16_000, "memory": 64 * 2**30, "pods": 110}

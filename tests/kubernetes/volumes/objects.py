@@ -128,8 +128,8 @@ def host(name: str, **labels: str) -> Node:
     return msgspec.convert({"metadata": {"name": name, "labels": found}}, Node)
 
 
-def csi_node(name: str, *, migrated: str = "", **limits: int) -> CSINode:
-    """The drivers of a node with their limits; `_` in a name is a dot."""
+def csi_node(name: str, *, migrated: str = "", **limits: int | None) -> CSINode:
+    """The drivers of a node with their limits, None for one without; `_` in a name is a dot."""
     marks = {"storage.alpha.kubernetes.io/migrated-plugins": migrated} if migrated else {}
     drivers = [
         {"name": driver.replace("_", "."), "nodeID": name, "allocatable": {"count": count}}

@@ -94,7 +94,7 @@ def csi(name: str, handle: str = "") -> Any:
 
 def limited(count: int) -> Cluster:
     """Two nodes, n1 with a limit, and four pods with a bound volume each."""
-    cluster = Cluster(*HOSTS, csi_node("n1", disk_csi=count), csi_node("n2"))
+    cluster = Cluster(*HOSTS, csi_node("n1", disk_csi=count), csi_node("n2", disk_csi=None))
     for number in range(4):
         cluster.add(csi(f"v{number}"), claim(f"c{number}", bound=f"v{number}"))
         cluster.add(pod(f"p{number}", f"c{number}"))
