@@ -365,6 +365,9 @@ def test_drawn_cases_have_the_answers_of_the_reference(
             if isinstance(found, AllocationError) and "steps" in str(found):
                 seen["limit"] += 1
                 continue
+            if "deadline exceeded" in str(expected.get("error")):
+                # The reference ends a search after 10 seconds, which a busy machine may need.
+                continue
             wanted = form_of_reference(expected)
             assert form_of(found) == wanted, f"{seed}-{number}, {node}: {expected.get('error')}, {found}"
             seen[wanted[0]] += 1
