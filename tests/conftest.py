@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from tests.audit import AuditedSimulation
 from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.costs import Bill, Meter
+from tests.example_counts import examples
 from tests.kubernetes.cluster.programs import NOT_BUILT
 from tests.markers import mark
 from yunikorn.cli.main import main
@@ -32,9 +33,13 @@ NO_BYTECODE = sys.dont_write_bytecode
 # Tests must not depend on speed or luck: no deadline, and equal examples in every run. To look for new
 # examples: pytest --hypothesis-profile=explore
 settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "steady",
+    max_examples=examples(30),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", settings.get_profile("steady"), derandomize=False)
 settings.load_profile("steady")
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.core.gangs import GangRM
 from tests.core.kit import Tree, configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, core_with_workers
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.interface.messages import PreemptionPolicy
 
@@ -220,7 +221,7 @@ def play(rm: GangRM, config: str, number: int, operation: str, drawn: int) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     operations=OPERATIONS,
     named=st.sets(st.sampled_from(sorted(CHANGING)), min_size=1),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, document, partition, queue, with_plugins
 from tests.documentation.pages import CHECKOUT
+from tests.example_counts import examples
 from yunikorn.api import Context, Event, EventSink
 from yunikorn.errors import OptionError
 from yunikorn.event_types import DETAILS_OF_TYPE, EventDetail, EventType
@@ -276,7 +277,7 @@ GROUP_LIMIT = [{"limit": "group", "groups": ["dev"], "maxresources": {"vcore": "
 ASKED = {"ask": {"vcore": 2}, "gpu": {"gpu": 1}}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     steps=st.lists(
         st.sampled_from(["ask", "gpu", "schedule", "one", "release", "reload", "ask", "schedule"]),

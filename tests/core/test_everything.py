@@ -43,6 +43,7 @@ from tests.core.partition_checks import (
 from tests.core.predicates import plugins
 from tests.core.strict import StrictRM, Submitted, replay
 from tests.core.victim_choosers import check_unprotected
+from tests.example_counts import examples
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
@@ -554,7 +555,7 @@ class Everything(RuleBasedStateMachine):
         rm.all_said[reported:] = []
 
 
-EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "100"))
+EXAMPLES = examples(25)
 STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
 
 TestEverything = Everything.TestCase

@@ -11,6 +11,7 @@ import pytest
 from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue, with_plugins
 from tests.core.predicates import Crowd, Disk, Zone
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.interface.messages import NodeAction, UpdateResponse
 from yunikorn.model.context import Timeouts
@@ -155,7 +156,7 @@ class History:
             self.rm.confirm()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(examples(8)))
 def test_explaining_between_decisions_changes_no_later_decision(seed: int) -> None:
     quiet, curious = History(seed, curious=False), History(seed, curious=True)
     for _ in range(STEPS):

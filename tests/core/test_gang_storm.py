@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from random import Random
 from typing import Any
 
@@ -11,13 +10,14 @@ import pytest
 
 from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue, with_plugins
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
 from yunikorn.model.context import Timeouts
 
-SEEDS = int(os.environ.get("YUNIKORN_STORMS", "12"))
+SEEDS = examples(4)
 STEPS = 150
 QUEUES = ("root.a", "root.b", "root.c")
 STYLES = ("Soft", "Hard", "Atomic", "Atomic", "")

@@ -1,7 +1,7 @@
 """Random operations in any order: accounting holds, and every decision equals that of the slow reference.
 
-Longer searches: YUNIKORN_EXAMPLES=2000 YUNIKORN_STEPS=60 pytest --hypothesis-profile=explore on this file,
-and YUNIKORN_STORMS=1000 on test_storm.py.
+Longer searches: YUNIKORN_TEST_EXAMPLES=100 YUNIKORN_STEPS=60 pytest --hypothesis-profile=explore on this
+file, and on test_storm.py.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 from hypothesis import Phase, settings
 
 from tests.core.machine import Reserving, Retrying, SideBySide
+from tests.example_counts import examples
 
-EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "60"))
+EXAMPLES = examples(20)
 STEPS = int(os.environ.get("YUNIKORN_STEPS", "40"))
 
 BOUNDS = settings(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, with_plugins
 from tests.core.test_weighted_scores import INFINITY, PLUGINS, Cheapest, of, weighted
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.api import NodeSortPolicy
 from yunikorn.interface.messages import NodeAction
@@ -121,7 +122,7 @@ def test_a_range_that_moves_calls_no_policy_and_waits_on_large_clusters() -> Non
     assert CountedScores.calls == ["n319"] * 10
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 9)), max_size=30), st.booleans())
 def test_the_kept_order_is_that_of_a_new_one(changes: list[tuple[str, int]], by_class: bool) -> None:
     other = of("nearest") if by_class else of("fair")

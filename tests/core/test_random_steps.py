@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue
+from tests.example_counts import examples
 
 STEP, TOPOLOGY = "yunikorn.apache.org/gang-step", "yunikorn.apache.org/gang-topology"
 APPS = 3
@@ -161,7 +162,7 @@ def text(spare: int) -> str:
 EVENT = st.tuples(st.sampled_from(KINDS), st.integers(0, APPS - 1), st.integers(1, 9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(EVENT, min_size=5, max_size=40))
 def test_decisions_place_whole_steps(events: list[tuple[str, int, int]]) -> None:
     life = Life(GangRM(text(0)))

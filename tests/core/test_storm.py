@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -15,9 +14,10 @@ from tests.core.compared_scheduler import (
 )
 from tests.core.kit import partition
 from tests.core.predicate_tags import DISK, SHY, ZONE
+from tests.example_counts import examples
 from yunikorn.interface.messages import NodeAction
 
-SEEDS = range(int(os.environ.get("YUNIKORN_STORMS", "12")))
+SEEDS = range(examples(4))
 STEPS = 120
 GROUPS: dict[str, list[str]] = {"u1": ["g1"], "u2": ["g2", "g1"], "u3": []}
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d", "root.p.q.e"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.api import NodeSortPolicy
 from yunikorn.errors import ConfigError
@@ -538,7 +539,7 @@ class Story:
                 assert scores[node.id] == pytest.approx(plain_score(node, self.members, zone))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.lists(operations, max_size=40))
 def test_kept_orders_equal_plain_ones(story: list[tuple[str, Any]]) -> None:
     at = Story()

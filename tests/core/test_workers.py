@@ -13,6 +13,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, acceptances, core_with_workers, registry_of
 from tests.core.test_slow_policies import LEAVES, SITE, check_idle, cluster
+from tests.example_counts import examples
 from yunikorn.api import Context, PlacementRule, Submission, SubmitPolicy, UserGroupResolver
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -209,7 +210,7 @@ ALL = configuration(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(entries=ENTRIES)
 def test_prompt_answers_change_no_decision(entries: list[tuple[str, int, str, str]]) -> None:
     """Workers that answer before the next update lead to the decisions of a core without workers."""

@@ -23,13 +23,16 @@ import attrs
 
 from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.documentation.pages import CHECKOUT
+from tests.fork_client import CHOICE
+from tests.forks import python
 
 HUNG = 300.0
 """Seconds after which a command counts as hanging: far more than any command needs on a busy machine."""
 _PIP = """\
-import subprocess, sys
+import os, subprocess, sys
 from pathlib import Path
 
+os.environ[CHOICE] = "pip"
 words = [word for word in sys.argv[1:] if word not in ("-e", "--editable")]
 if words[:1] != ["install"] or len(words) < 2:
     sys.exit("only `pip install` is known here")
@@ -77,7 +80,9 @@ class Sandbox:
         programs = folder / ".venv" / "bin"
         programs.mkdir(parents=True)
         pip = folder / ".pip.py"
-        pip.write_text(_PIP.replace("INSTALLED", repr(str(self._installed))), "utf-8")
+        pip.write_text(
+            _PIP.replace("INSTALLED", repr(str(self._installed))).replace("CHOICE", repr(CHOICE)), "utf-8"
+        )
         yunikorn = folder / ".yunikorn.py"
         yunikorn.write_text(_YUNIKORN, "utf-8")
         fixture = "" if _knows_our_fixture() else " -p yunikorn_pytest"
@@ -89,7 +94,7 @@ class Sandbox:
             "pytest": '-m pytest "$@"',
         }.items():
             program = programs / name
-            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}\n', "utf-8")
+            program.write_text(f"#!/bin/sh\nexec {python(str(programs / 'python'))} {call}\n", "utf-8")
             program.chmod(0o755)
         (folder / "pytest.ini").write_text(f"[pytest]\naddopts = -p no:cacheprovider{fixture}\n", "utf-8")
         shutil.copytree(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import examples
 from yunikorn import api
 from yunikorn.clock import ManualClock
 from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, DailyWindow, days_of, zone_of
@@ -87,7 +88,7 @@ WINDOWS = st.builds(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10))
 @given(
     texts=st.lists(WINDOWS, min_size=1, max_size=3, unique=True),
     start=st.integers(0, 3 * 365 * DAY),

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
+from tests.example_counts import examples
 from yunikorn.errors import ConfigError
 from yunikorn.explain.explanations import POSITION, first_reasons
 from yunikorn.framework.kinds import PREDICATE
@@ -313,4 +314,4 @@ class Limits(RuleBasedStateMachine):
 
 
 TestLimits = Limits.TestCase
-TestLimits.settings = settings(max_examples=40, stateful_step_count=25)
+TestLimits.settings = settings(max_examples=examples(15), stateful_step_count=25)

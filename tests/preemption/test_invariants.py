@@ -9,6 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
+from tests.example_counts import examples
 from yunikorn.interface.messages import PreemptionPolicy
 from yunikorn.model.allocation import Allocation
 from yunikorn.model.ask import Ask
@@ -59,7 +60,7 @@ def submit(rm: RM, key: str, path: str, amount: dict[str, Any], priority: int, k
     rm.ask(path, key, priority=priority, originator=kind == "originator", policy=policy, **amount)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     config=configurations(),
     nodes=st.lists(

@@ -8,6 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.core.kit import RM
+from tests.example_counts import examples
 from tests.preemption.test_invariants import ASKS, LEAVES, configurations, submit
 from yunikorn.interface.messages import NodeAction
 
@@ -27,7 +28,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     config=configurations(),
     nodes=st.lists(CAPACITIES, min_size=1, max_size=2),

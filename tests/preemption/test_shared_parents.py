@@ -9,6 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
+from tests.example_counts import examples
 
 Tree = dict[str, Any]
 
@@ -161,7 +162,7 @@ WORK = st.tuples(
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(40))
 @given(
     guarantees=st.tuples(GUARANTEES, GUARANTEES, GUARANTEES, GUARANTEES),
     spare=st.tuples(SPARE, SPARE),

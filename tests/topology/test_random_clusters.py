@@ -7,7 +7,6 @@ of a history decides the same. `YUNIKORN_TOPOLOGIES=2000` runs more of them.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -19,6 +18,7 @@ import pytest
 from tests.core.kit import Decision, configuration, queue
 from tests.core.partition_checks import check_partition_accounting
 from tests.core.strict import StrictRM, Submitted
+from tests.example_counts import examples
 from tests.topology.racks import TAG
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
@@ -26,7 +26,7 @@ from yunikorn.interface.messages import NodeAction
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 
-SEEDS = int(os.environ.get("YUNIKORN_TOPOLOGIES", "20"))
+SEEDS = examples(8)
 STEPS = 14
 LEVELS = ("block", "rack", "host")
 PATIENCE = 10**9 * SECOND

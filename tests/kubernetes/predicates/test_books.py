@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
+from tests.example_counts import examples
 from tests.kubernetes.predicates import naive
 from tests.kubernetes.predicates.drawn import Draw, ask_of, host_of
 from yunikorn.api import Where
@@ -158,7 +159,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestBooks = Machine.TestCase
-TestBooks.settings = settings(max_examples=20, stateful_step_count=12, deadline=None)
+TestBooks.settings = settings(max_examples=examples(10), stateful_step_count=12, deadline=None)
 
 
 @pytest.mark.parametrize("seed", range(4))

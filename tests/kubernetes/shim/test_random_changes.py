@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
+from tests.example_counts import examples
 from tests.kubernetes.shim.fake_cluster import CONFIG, RM, START, FakeCluster
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import Container, Pod, ResourceRequirements
@@ -256,7 +257,7 @@ class RandomChanges(RuleBasedStateMachine):
 
 TestRandomChanges = RandomChanges.TestCase
 TestRandomChanges.settings = settings(
-    max_examples=40,
+    max_examples=examples(15),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.example_counts import examples
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import claim, host, pod, storage_class, volume
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
@@ -59,7 +60,7 @@ def test_as_many_claims_as_possible_get_a_volume_each(demands: list[tuple[str, .
 
 
 @given(DEMANDS, DEMANDS, st.lists(st.integers(0, 4)))
-@settings(max_examples=200)
+@settings(max_examples=examples(50))
 def test_answers_do_not_depend_on_the_order_and_history_of_claims(
     present: list[tuple[str, ...]], wanted: list[tuple[str, ...]], order: list[int]
 ) -> None:
@@ -174,4 +175,4 @@ class PlacedPods(RuleBasedStateMachine):
 
 
 TestPlacedPods = PlacedPods.TestCase
-TestPlacedPods.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestPlacedPods.settings = settings(max_examples=examples(20), stateful_step_count=20, deadline=None)

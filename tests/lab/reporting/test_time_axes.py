@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import examples
 from tests.lab.reporting.test_plots import Observe, leaves, scenario, texts
 from yunikorn_lab.reporting.mpl import date_ticks, duration_ticks, short_duration, styled
 from yunikorn_lab.reporting.palette import queue_colours
@@ -61,7 +62,7 @@ def test_ticks_of_dates_are_at_whole_times(span: float, expected: list[str]) -> 
     assert len(found) <= 8
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(20))
 @given(span=st.floats(1, 1e9), origin=st.floats(5e8, 4e9), most=st.integers(2, 8))
 def test_ticks_are_within_the_axis_and_few(span: float, origin: float, most: int) -> None:
     for ticks in duration_ticks(0, span, most), [at for at, _ in date_ticks(0, span, origin, most)]:

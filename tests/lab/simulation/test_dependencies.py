@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import examples
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.input_source import InputError
@@ -253,7 +254,7 @@ def test_long_chains_are_no_recursion() -> None:
     assert len(find_cycles({**chain, "20000": ["0"]})[0]) == 20_001
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10**6))
 def test_no_application_starts_before_its_predecessors_have_ended(
     make: Any, core_class: Any, seed: int

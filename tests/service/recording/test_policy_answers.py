@@ -21,6 +21,7 @@ from tests.core.manual_workers import (
     registry_of,
     rejections,
 )
+from tests.example_counts import examples
 from tests.service.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer
@@ -128,7 +129,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(operations=OPERATIONS)
 def test_any_history_is_replayed_exactly(operations: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     run = Run(tmp_path_factory.mktemp("history") / "run.jsonl")
