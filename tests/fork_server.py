@@ -93,7 +93,7 @@ class Server:
                 continue
             with contextlib.suppress(KeyError):  # it was killed
                 self._selector.unregister(connection)
-            with contextlib.suppress(OSError):  # nobody waits
+            with contextlib.suppress(OSError):  # the client has ended
                 connection.send(str(status).encode())
             connection.close()
             del self._commands[pid]

@@ -15,13 +15,17 @@ from typing import Any
 import pytest
 
 from tests.core.kit import plugin_with
+from tests.example_counts import examples
 from tests.plugins.abuses import ABUSES
 from tests.plugins.test_abuses import (
+    CASES,
+    KINDS_OF_COMMON,
     PLUGIN,
     REGISTRY,
+    SHARED,
     UNCALLED,
     Calls,
-    members,
+    abuses_of,
     play,
     plugin_class,
     uncalled_members,
@@ -29,7 +33,7 @@ from tests.plugins.test_abuses import (
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.containment import describe_error
 from yunikorn.errors import UsageError
-from yunikorn.framework.kinds import ADMISSION, KINDS, PREDICATE, RESOLVER, SUBMIT, PluginKind
+from yunikorn.framework.kinds import ADMISSION, PREDICATE, RESOLVER, SUBMIT, PluginKind
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn_rest.event_store import EventStore
@@ -106,29 +110,20 @@ def served() -> Iterator[ServedScheduler]:
 
 PATIENCE = 60.0
 """Seconds that a wait takes at most."""
-CASES = [(kind, member) for kind in KINDS for member in members(kind)]
-SHARED = Counter(member for _, member in CASES)
-"""Number of kinds that have a member of this name."""
 HAVING_THREADS = (RESOLVER, SUBMIT, ADMISSION)
 """Kinds whose policies workers call."""
-KINDS_EACH = 1
-"""Number of kinds in which each abuse of a shared member is tried; `test_abuses` tries all of them."""
-
-
-def abuses_of(kind: PluginKind, member: str) -> list[str]:
-    """Return the abuses to try: all, or in turn where kinds share the code that calls a member."""
-    if SHARED[member] <= KINDS_EACH:
-        return list(ABUSES)
-    having = [one for one, name in CASES if name == member]
-    turn, step = having.index(kind), len(having)
-    return [abuse for number, abuse in enumerate(ABUSES) if (number * KINDS_EACH - turn) % step < KINDS_EACH]
+KINDS_EACH = examples(1)
+"""Number of kinds in which each abuse of a shared member is tried; `test_abuses` tries more of them."""
 
 
 def test_every_abuse_of_every_member_is_tried() -> None:
     for member, number in SHARED.items():
-        tried = Counter(abuse for kind, name in CASES if name == member for abuse in abuses_of(kind, name))
-        assert set(tried) == set(ABUSES)
-        assert set(tried.values()) == {min(number, KINDS_EACH)}
+        for each in (KINDS_EACH, KINDS_OF_COMMON):
+            tried = Counter(
+                abuse for kind, name in CASES if name == member for abuse in abuses_of(kind, name, each)
+            )
+            assert set(tried) == set(ABUSES)
+            assert set(tried.values()) == {min(number, each)}
 
 
 @pytest.mark.parametrize("kind", [*HAVING_THREADS, PREDICATE], ids=lambda kind: kind.id)
@@ -141,7 +136,7 @@ def test_members_that_threads_read_are_called(kind: PluginKind, served: ServedSc
 def test_abuses_are_contained_named_and_counted_in_a_served_core(
     kind: PluginKind, member: str, served: ServedScheduler
 ) -> None:
-    for abuse in abuses_of(kind, member):
+    for abuse in abuses_of(kind, member, KINDS_EACH):
         body, calls = ABUSES[abuse], Calls()
         plugin = plugin_with(
             **{kind.hook.removeprefix("yunikorn_"): [plugin_class(kind, member, body, calls)]}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from tests.example_counts import examples
 from tests.kubernetes.chaos.faults import KILL, chaos
 from tests.kubernetes.cluster import Cluster
 
-KILLS = 10
+KILLS = examples(4)
 SEED = 17
 FAULTS = ("kill-server", "outage")
 """Faults beside kills of the scheduler: watches continue after the first, and expire in the second.
