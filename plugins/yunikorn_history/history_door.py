@@ -1,38 +1,80 @@
 """The door through which a service records its history in a database.
 
 Everything that reads or writes a database is imported when the door is opened, because most services have no
-history.
+history. Options of the command line and the key `history` of a configuration have the same form.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import attrs
+import cattrs
 import click
 
 from yunikorn.api import Service, hookimpl
+from yunikorn.errors import UsageError
 from yunikorn_commands.extras import importing_extra
-from yunikorn_service.option_values import parse_bytes, parse_seconds
+from yunikorn_service.option_values import NEVER, OFF, bytes_of, seconds_of
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option
 
 DAY_SECONDS = 86_400
-DEFAULT_TAGS = "namespace"
+LONGEST_DAYS = 999_999
 
 
+@attrs.define(eq=False, kw_only=True)
 class HistoryDoor(ServiceDoor):
     """Record what runs in a database, for `history` and `report`."""
 
     name = "history"
+    path: str = ""
+    """File of SQLite, which is made at the first start."""
+    url: str = ""
+    """Address of a PostgreSQL database, in place of a file: `postgresql://USER@HOST/DATABASE`."""
+    keep: str = "400d"
+    """Age of what is removed, such as `90d`, or `never`."""
+    size: str = ""
+    """Size of the database from which on the oldest is removed, such as `2Gi`; no limit by default."""
+    tags: tuple[str, ...] = ("namespace",)
+    """Tags of applications to keep."""
+    _given: Mapping[str, Any] = attrs.field(init=False, factory=dict)
+    """Options of the command line."""
+    _is_off: bool = attrs.field(init=False, default=False)
+    _recording: Any = attrs.field(init=False, default=None)
+    """`RecordingThread`, which is imported when the door is opened; None for a closed door."""
+    _target: str = attrs.field(init=False, default="")
 
-    def __init__(self, settings: Any) -> None:
-        """Create a closed door with its `HistorySettings`."""
-        self._settings = settings
-        self._recording: Any = None
-        """`RecordingThread`, which is imported when the door is opened."""
+    def __attrs_post_init__(self) -> None:
+        """Raise the problems of all options, as the conversion of options does."""
+        problems = []
+        checks: dict[str, Callable[[], object]] = {
+            "path": self._check_path,
+            "url": self._check_url,
+            "keep": lambda: _age_of(self.keep),
+            "size": lambda: self.size and bytes_of(self.size),
+        }
+        for name, check in checks.items():
+            try:
+                check()
+            except ValueError as error:
+                error.add_note(cattrs.AttributeValidationNote(f"Structuring {name}", name, str))
+                problems.append(error)
+        if problems:
+            raise cattrs.ClassValidationError("While reading a history", problems, type(self))
+
+    def _check_path(self) -> None:
+        if "://" in self.path:
+            raise ValueError(f"expected a file, got {self.path!r}: write url for the address of a database")
+
+    def _check_url(self) -> None:
+        if self.url and self.path:
+            raise ValueError("a history is in a file or in a database: leave path or url out")
+        if self.url and "://" not in self.url:
+            raise ValueError(f"expected postgresql://USER@HOST/DATABASE, got {self.url!r}")
 
     @classmethod
     def flags(cls) -> Sequence[click.Option]:
@@ -41,59 +83,85 @@ class HistoryDoor(ServiceDoor):
             option(
                 "--history",
                 metavar="FILE-OR-URL",
-                callback=_parse_target,
-                help="Record what runs in the SQLite database FILE, or in PostgreSQL at postgresql://...",
+                help="Record what runs in the SQLite database FILE, or in PostgreSQL at postgresql://...; off"
+                " for none.  [default: history of the configuration]",
             ),
             option(
                 "--history-keep",
                 metavar="AGE",
-                callback=_parse_age,
-                help="Remove history that is older, such as 90d.  [default: 400d]",
+                help="Remove history that is older, such as 90d, or never.  [default: 400d]",
             ),
             option(
                 "--history-size",
                 metavar="SIZE",
-                callback=parse_bytes,
                 help="Remove the oldest history from a larger database, such as 2Gi.  [default: no limit]",
             ),
             option(
                 "--history-tags",
                 metavar="NAME[,NAME]",
-                help=f"Tags of applications to keep.  [default: {DEFAULT_TAGS}]",
+                help="Tags of applications to keep.  [default: namespace]",
             ),
         )
 
     @classmethod
     def of_flags(cls, values: Mapping[str, Any], _: object) -> Self | None:
-        """Return the history of `--history`."""
-        target = values["history"]
-        if target is None:
-            for name in ("history_keep", "history_size", "history_tags"):
-                if values[name] is not None:
-                    hint = f"--{name.replace('_', '-')}"
-                    raise click.BadParameter("needs --history FILE-OR-URL", param_hint=hint)
-            return None
-        from yunikorn_history.recorded_history import HistorySettings
-
-        tags = DEFAULT_TAGS if values["history_tags"] is None else values["history_tags"]
-        names = frozenset(filter(None, map(str.strip, tags.split(","))))
-        return cls(HistorySettings(target, values["history_keep"], values["history_size"], names))
+        """Return the door, which is closed unless an option or a configuration names a database."""
+        target, tags = values["history"], values["history_tags"]
+        given = {name: values[f"history_{name}"] for name in ("keep", "size")}
+        given = {name: value for name, value in given.items() if value is not None}
+        if tags is not None:
+            given["tags"] = tuple(filter(None, map(str.strip, tags.split(","))))
+        if target is not None:
+            scheme, colon, _rest = target.partition(":")
+            # An address is judged when the database is opened, like that of any other command.
+            is_url = bool(colon) and "/" not in scheme and len(scheme) > 1
+            given |= {"path": "" if is_url else target, "url": target if is_url else ""}
+        problems = []
+        if target is not None and not target.strip():
+            problems.append("--history: expected a file or a URL, got an empty text")
+        try:
+            cls(**given)
+        except cattrs.ClassValidationError as error:
+            problems += _by_option(error)
+        if problems:
+            raise UsageError("\n".join(problems))
+        door = cls()
+        door._given, door._is_off = given, target == OFF
+        return door
 
     def prepare(self, parts: CoreParts) -> None:
         """Receive the events of the core; raises `UsageError` for a database that cannot be used."""
-        extra = "postgresql" if "://" in self._settings.target else "history"
-        with importing_extra(extra, "for --history"):
-            from yunikorn_history.recorded_history import RecordedHistory
+        configured = parts.configured.get(self.name)
+        if not isinstance(configured, HistoryDoor):
+            configured = None
+        chosen = attrs.evolve(configured or HistoryDoor(), **self._given)
+        if self._is_off:
+            return
+        if not (chosen.path or chosen.url):
+            chosen = attrs.evolve(chosen, path=parts.history_file)
+        if not (chosen.path or chosen.url):
+            for name in self._given:
+                raise UsageError(
+                    f"--history-{name} needs --history FILE-OR-URL, or path or url below history: in the"
+                    " configuration"
+                )
+            if configured is not None:
+                raise UsageError("history: names no database: write path: FILE, or url: postgresql://...")
+            return
+        with importing_extra("postgresql" if chosen.url else "history", "for a history"):
+            from yunikorn_history.recorded_history import HistorySettings, RecordedHistory
             from yunikorn_history.recording_thread import RecordingThread
-        self._recording = RecordingThread(self._settings, parts.clock)
+        self._target = chosen.url or str(Path(chosen.path).absolute())
+        size = bytes_of(chosen.size) if chosen.size else None
+        settings = HistorySettings(self._target, _age_of(chosen.keep), size, frozenset(chosen.tags))
+        self._recording = RecordingThread(settings, parts.clock)
         parts.event_receivers.append(self._recording.events)
-        parts.history = RecordedHistory(
-            self._settings.target, self._recording.status, self._recording.audited
-        )
+        parts.history = RecordedHistory(self._target, self._recording.status, self._recording.audited)
 
     async def start(self, service: Service) -> str:
         """Begin to write."""
-        assert self._recording is not None
+        if self._recording is None:
+            return ""
         from yunikorn_service.service import Service as RunningService
 
         assert isinstance(service, RunningService)
@@ -101,7 +169,7 @@ class HistoryDoor(ServiceDoor):
         from yunikorn_history.past_usage import credit_past_usage
 
         # Not now: until the process has the lease, another one may add usage.
-        service.core.preparation = partial(credit_past_usage, service.core.carry_out, self._settings.target)
+        service.core.preparation = partial(credit_past_usage, service.core.carry_out, self._target)
         return str(self._recording.shown)
 
     def closed(self) -> None:
@@ -110,23 +178,22 @@ class HistoryDoor(ServiceDoor):
             self._recording.finish()
 
 
-def _parse_target(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return an absolute path, or an address; None for no value."""
-    if value is None:
-        return None
-    if not value.strip():
-        raise click.BadParameter("expected a file or a URL, got an empty text")
-    scheme, colon, _rest = value.partition(":")
-    # An address is judged when the database is opened, like that of any other command.
-    return value if colon and "/" not in scheme else str(Path(value).absolute())
+def _by_option(problems: cattrs.ClassValidationError) -> Iterator[str]:
+    """Yield problems of options with the names of the options."""
+    for error, note in problems.group_exceptions()[0]:
+        named = "--history" if note.name in ("path", "url") else f"--history-{note.name}"
+        yield f"{named}: {error}"
 
 
-def _parse_age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """Return an age such as `90d` in seconds; None for no value."""
-    days = re.fullmatch(r"(\d{1,6})d", value or "")
+def _age_of(text: str) -> float:
+    """Return an age such as `90d` in seconds; raises `ValueError`."""
+    days = re.fullmatch(r"(\d{1,6})d", f"{LONGEST_DAYS}d" if text == NEVER else text)
     if days is not None and int(days[1]):
         return float(int(days[1]) * DAY_SECONDS)
-    return parse_seconds(ctx, parameter, value)
+    try:
+        return seconds_of(text)
+    except ValueError:
+        raise ValueError(f"expected an age such as 90d or 12h, or never, got {text!r}") from None
 
 
 @hookimpl

@@ -86,6 +86,10 @@ def config_changes(old: SchedulerConfig, new: SchedulerConfig) -> list[ConfigCha
     return [shape_like(ConfigChange, one) for one in differences(old, new)]
 
 
+HISTORY = "history"
+"""Key of the door that a service opens at its start."""
+
+
 # -- effects ---------------------------------------------------------------------------------------------
 
 
@@ -102,6 +106,8 @@ def with_effects(
         note = ""
         if change.change == REMOVED and not change.key:
             note = _effect(change, running.get(change.partition, []))
+        elif change.key.startswith(HISTORY) and not change.partition:
+            note = "needs a restart"
         found.append(attrs.evolve(change, note=note) if note else change)
     return tuple(found)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.config.document import decode
+from yunikorn.config.queues_yaml import PluginRef
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.framework.plugin_code import CodeSource, LoadedPlugin
 from yunikorn.framework.registry import Registry
@@ -59,6 +60,8 @@ class ConfigFiles:
         """Number of calls of `read`."""
         self._embedded: frozenset[str] = frozenset()
         """Groups whose files were ConfigMaps when they were read last."""
+        self.history: PluginRef | None = None
+        """Options of the history when the files were read first."""
         for text in named:
             group, path = _split(text)
             path = path.absolute()  # a plugin may change the working directory
@@ -122,6 +125,7 @@ class ConfigFiles:
         warnings: list[str] = []
         loaded: dict[str, tuple[LoadedPlugin, ...]] = {}
         embedded: set[str] = set()
+        histories: dict[Path, PluginRef] = {}
         for group, path in self.paths().items():
             try:
                 content = path.read_bytes()
@@ -143,8 +147,16 @@ class ConfigFiles:
             problems += [f"{path}: {problem}" for problem in outcome.problems]
             if outcome.config is not None:
                 loaded[group] = outcome.config.loaded
+                if outcome.config.history is not None:
+                    histories[path] = outcome.config.history
+        problems += _other_histories(histories)
         if problems:
             raise UsageError("\n".join(problems))
+        history = next(iter(histories.values()), None)
+        if number == 1:
+            self.history = history
+        elif history != self.history:
+            _log.warning("the change of history: needs a restart, until then the history stays as it is")
         for warning in warnings:
             _log.warning("%s", warning)
         if number == self._reads:
@@ -169,6 +181,14 @@ class LoadedConfigurations(Configurations):
     def replace(self, texts: Mapping[str, bytes | str], code: Mapping[str, CodeSource]) -> None:
         """Use these texts from now on, with what those that come from files may load."""
         self._sources, self._code = dict(texts), dict(code)
+
+
+def _other_histories(histories: Mapping[Path, PluginRef]) -> list[str]:
+    """Return the problem of several files with different histories, as a service has one."""
+    first = next(iter(histories), None)
+    others = [path for path, one in histories.items() if first is not None and one != histories[first]]
+    text = f"history: a service has one, and {first} has another: write it into one file"
+    return [f"{path}: {text}" for path in others]
 
 
 def _split(text: str) -> tuple[str, Path]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from yunikorn import api
 from yunikorn.api import Door
-from yunikorn.clock import Clock
 from yunikorn.containment import contained, describe_error, exact_text, safe_repr
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.kinds import DOOR
@@ -49,9 +48,8 @@ class OpenDoors:
         self._ended: dict[int, str] = {}
         """Errors of doors whose work in the background has ended by one, by the id of the door."""
 
-    def core_parts(self, clock: Clock) -> CoreParts:
-        """Return the parts that the doors add to the core."""
-        parts = CoreParts(clock)
+    def prepared(self, parts: CoreParts) -> CoreParts:
+        """Return the parts of a core, with those that the doors add."""
         for door in self._doors:
             if isinstance(door, ServiceDoor):
                 door.prepare(parts)

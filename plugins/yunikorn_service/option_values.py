@@ -20,22 +20,33 @@ def parse_seconds(_: click.Context, __: click.Parameter, value: str | None) -> f
     if value is None or value == NEVER:
         return None
     try:
-        nanoseconds = parse_duration(value)
+        return seconds_of(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def seconds_of(text: str) -> float:
+    """Return a time such as `5m` in seconds; raises `ValueError`."""
+    nanoseconds = parse_duration(text)
     if nanoseconds <= 0:
-        raise click.BadParameter(f"has to be longer than 0s, not {value}")
+        raise ValueError(f"has to be longer than 0s, not {text}")
     return nanoseconds / SECOND
 
 
 def parse_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
     """Return a size such as `1Gi` in bytes; None for no value."""
-    if value is None:
-        return None
     try:
-        size = parse_quantity("bytes", value)
-    except QuantityError as error:
+        return None if value is None else bytes_of(value)
+    except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def bytes_of(text: str) -> int:
+    """Return a size such as `1Gi` in bytes; raises `ValueError`."""
+    try:
+        size = parse_quantity("bytes", text)
+    except QuantityError as error:
+        raise ValueError(str(error)) from error
     if size < SMALLEST_PART:
-        raise click.BadParameter(f"has to be at least 64Ki, not {value}")
+        raise ValueError(f"has to be at least 64Ki, not {text}")
     return size

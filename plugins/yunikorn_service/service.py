@@ -17,6 +17,7 @@ from yunikorn.api import Door
 from yunikorn.clock import Clock, SystemClock, steady, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
+from yunikorn.framework.kinds import DOOR
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.sinks import EventReceiver
@@ -39,6 +40,7 @@ from yunikorn_service.open_doors import OpenDoors
 from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_service.runtime.policy_workers import PolicyWorkers
 from yunikorn_service.runtime.threaded import CoreStopped, ThreadedScheduler
+from yunikorn_service.service_door import CoreParts
 from yunikorn_service.service_settings import ServerSettings
 from yunikorn_service.stop_signals import StopSignals
 from yunikorn_service.watchdog import (
@@ -74,6 +76,8 @@ class ServiceOptions:
     demo: bool = False
     stats: float | None = None
     """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
+    history_file: str = ""
+    """File of the history if neither an option nor a configuration names a database; empty for none."""
 
 
 def serve(
@@ -124,7 +128,9 @@ class Service:
         self.sinks = BufferedSinks()
         self.workers = PolicyWorkers()
         self.doors = OpenDoors(options.doors, registry)
-        self._parts = self.doors.core_parts(clock)
+        given_doors = [one for one in (options.files.history,) if one is not None]
+        configured = {one.name: registry.make(DOOR, one.name, one.options) for one in given_doors}
+        self._parts = self.doors.prepared(CoreParts(clock, configured, options.history_file))
         threaded = ThreadedScheduler(
             self._make,
             clock,

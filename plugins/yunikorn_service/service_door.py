@@ -34,6 +34,10 @@ class CoreParts:
     """Parts of a core that doors add before it is made."""
 
     clock: Clock
+    configured: Mapping[str, Door] = attrs.Factory(dict)
+    """Doors with the options of configurations, by name."""
+    history_file: str = ""
+    """See `ServiceOptions`."""
     make: Callable[..., Scheduler] | None = None
     """Class of the scheduler; None for `Scheduler`."""
     event_receivers: list[EventReceiver] = attrs.Factory(list)

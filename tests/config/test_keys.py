@@ -46,7 +46,7 @@ def test_documented_defaults_are_those_of_the_classes() -> None:
 
 
 def test_own_keys_are_marked() -> None:
-    assert BY_NAME["top"].own == ("events", "plugins", "priorityclasses", "samehierarchy")
+    assert BY_NAME["top"].own == ("events", "plugins", "history", "priorityclasses", "samehierarchy")
     assert BY_NAME["partition"].own == (
         *(
             "reservations",

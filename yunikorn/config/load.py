@@ -11,7 +11,7 @@ import attrs
 from yunikorn.config.document import Mapping, YamlNode, compose, decode, second_document, show
 from yunikorn.config.keys import Draft
 from yunikorn.config.partition_configs import PartitionDraft, check_hierarchy, read_partition
-from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
+from yunikorn.config.plugin_refs import PluginCheck, read_door, read_plugin_list
 from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
 from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UnknownPlugin
@@ -132,6 +132,7 @@ class SchedulerDraft(Draft[SchedulerConfig]):
     section = TOP
     partitions: list[PartitionDraft]
     sinks: tuple[PluginRef, ...]
+    history: PluginRef | None
     disabled: list[tuple[str, Spot]]
     overriding: list[tuple[str, Spot]]
     loaded: list[tuple[str, Spot]]
@@ -155,6 +156,7 @@ def _read(
     check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
     events = table.table("events", TOP.names_inside("events"))
     draft.sinks = read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
+    draft.history = read_door(table, "history", plugins)
     if findings.problems:
         return None
     for check in checks:

@@ -144,12 +144,18 @@ def read_plugin_list(
     table: YamlTable, key: str, kind: PluginKind, plugins: PluginCheck
 ) -> tuple[PluginRef, ...]:
     """Read a list of plugins, each a name or a mapping with `name` and options."""
-    refs = []
-    for spot in table.items(key) or ():
-        ref = _read_ref(spot, kind, plugins)
-        if ref:
-            refs.append(ref)
-    return tuple(refs)
+    refs = [_read_ref(spot, kind, plugins) for spot in table.items(key) or ()]
+    return tuple(ref for ref in refs if ref)
+
+
+def read_door(table: YamlTable, name: str, plugins: PluginCheck) -> PluginRef | None:
+    """Read the options of a door from the mapping of its name; None without one."""
+    given = table.table(name)
+    if given is None:
+        return None
+    ref = PluginRef(name, plugins.known_options(kinds.DOOR, name, given, ()))
+    plugins.check(kinds.DOOR, ref, given.here(), given.here())
+    return ref
 
 
 def read_plugin_ref(

@@ -19,10 +19,11 @@ from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import ConfigKey, ConfigSection, key, keys_inside
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.timeouts import PartitionTimeouts
-from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
+from yunikorn.config.values import Value, built, mapping, plugin, plugin_ref, plugins, rows
 from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.framework.kinds import (
     ADMISSION,
+    DOOR,
     EVENT_SINK,
     GANG_PLACEMENT,
     NODE_SORT,
@@ -219,6 +220,8 @@ class SchedulerConfig:
     disabled: tuple[str, ...] = key(values.NAMES, (), name="disable", inside="plugins", ours=True)
     overriding: tuple[str, ...] = key(values.NAMES, (), name="override", inside="plugins", ours=True)
     loaded: tuple[LoadedPlugin, ...] = key(values.NAMES, (), name="load", inside="plugins", ours=True)
+    history: PluginRef | None = key(Value(plugins=DOOR), None, ours=True)
+    """Options of the door `history`, which a service reads at its start."""
     priority_classes: Mapping[str, int] = key(values.PRIORITIES, attrs.Factory(dict), ours=True)
     same_hierarchy: bool = key(values.BOOLEAN, False, ours=True)
     text: str = attrs.field(default="", repr=False)

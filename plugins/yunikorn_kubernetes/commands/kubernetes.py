@@ -7,7 +7,9 @@ bug, 130 after a second signal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import os
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -16,7 +18,9 @@ import click
 
 from yunikorn import __version__
 from yunikorn.config.load import check_config
+from yunikorn.errors import Problem
 from yunikorn.framework.defaults import import_default
+from yunikorn.framework.registry import Registry
 from yunikorn_commands.extras import importing_extra
 from yunikorn_service.commands.door_options import ServiceCommand
 from yunikorn_service.commands.service_options import ServiceCall, addresses, shared_options
@@ -28,6 +32,13 @@ from yunikorn_service.service import ServiceOptions
 DOOR = "yunikorn_kubernetes.commands.kubernetes_door"
 SHIM = "yunikorn_kubernetes.shim.network"
 READERS = "yunikorn_kubernetes.workloads.chosen_readers"
+VOLUME = "/var/lib/yunikorn"
+"""Place of a volume for the history."""
+NO_HISTORY = (
+    f"history: has no effect in a ConfigMap: give the pod a volume at {VOLUME}, or the argument --history"
+)
+
+_log = logging.getLogger("yunikorn.kubernetes.config")
 
 
 class KubernetesCommand(ServiceCommand):
@@ -96,7 +107,7 @@ def command(
         config_maps=config is None,
         pod=pod,
         leader_election=leader_election,
-        check_queues=lambda text: check_config(text, call.registry).problems,
+        check_queues=partial(_check_queues, call.registry),
         set_levels=AreaLevels().use if not call.levels else lambda _: None,
         choose_readers=partial(_imported(READERS).choose_readers, call.registry),
     )
@@ -107,8 +118,17 @@ def command(
         allow_rm_config=config is None,
         watch=config is not None,
         stats=call.stats,
+        history_file=f"{VOLUME}/history.db" if os.path.ismount(VOLUME) else "",
     )
     return call.serve(service, lambda bound: _welcome(bound, config))
+
+
+def _check_queues(registry: Registry, text: str) -> Sequence[Problem]:
+    """Return the problems of a queue configuration in a ConfigMap."""
+    outcome = check_config(text, registry)
+    if outcome.config is not None and outcome.config.history is not None:
+        _log.warning("%s", NO_HISTORY)
+    return outcome.problems
 
 
 def _imported(module: str) -> ModuleType:

@@ -33,7 +33,7 @@ from yunikorn.config.queues_yaml import (
     WEIGHTED,
 )
 from yunikorn.containment import safe_repr
-from yunikorn.framework.kinds import KINDS, RESERVATION, RESOLVER, TOPOLOGY, PluginKind
+from yunikorn.framework.kinds import DOOR, KINDS, RESERVATION, RESOLVER, TOPOLOGY, PluginKind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
@@ -145,6 +145,8 @@ def _value(key: ConfigKey, registry: Registry) -> Schema:
         return _mapping("type", kind, offers)
     if kind is RESERVATION:
         return _mapping("policy", kind, offers)
+    if kind is DOOR:
+        return _door_options(key.name, offers)
     names = _names(kind, offers)
     return any_of(names, {"enum": list(kind.core_names)}) if key.name == "type" else names
 
@@ -198,6 +200,16 @@ def _mapping(chosen_by: str, kind: PluginKind, offers: Sequence[Offer]) -> Schem
         "required": [] if kind in (RESOLVER, RESERVATION) else [chosen_by],
         "allOf": [_if(chosen_by, _names(kind, [offer]), offer, known) for offer in offers],
     }
+
+
+def _door_options(name: str, offers: Sequence[Offer]) -> Schema:
+    """Return the schema of the options of a plugin."""
+    found = [one for offer in offers if offer.name == name for one in offer.options]
+    properties = {
+        one.name: {"description": f"{one.help} ({_typed(one)})", **_nullable(option_schema(one.annotation))}
+        for one in found
+    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Schema:

@@ -87,6 +87,11 @@ KEY_TEXTS: Mapping[str, Mapping[str, KeyText]] = {
             "the [event sinks](plugins/event-sinks.md), each a name or `{name: NAME, OPTION: VALUE}`",
             "[log, {name: jsonl, path: events.jsonl}]",
         ),
+        "history": KeyText(
+            "the [history](history.md#switch-it-on) of a service, which is the same for all files and needs a"
+            " restart after a change",
+            "{path: /var/lib/yunikorn/history.db, keep: 90d}",
+        ),
         "plugins.disable": KeyText(
             "plugins to switch off: a plugin module (`yunikorn_plugins.events`), a name "
             "(`fair`, of every kind), or a name of one kind (`app-sort:fair`)",

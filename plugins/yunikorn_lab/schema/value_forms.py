@@ -19,7 +19,7 @@ from yunikorn.config.acl import GROUP, QUEUE, USER
 from yunikorn.config.durations import spell_duration
 from yunikorn.config.values import INT32, NEVER, Value
 from yunikorn.config.yaml_reading import UINT64_MAX
-from yunikorn.framework.kinds import RESERVATION, RESOLVER
+from yunikorn.framework.kinds import DOOR, RESERVATION, RESOLVER
 from yunikorn.quantities import SUFFIXES
 from yunikorn.resources import INT64_MAX
 
@@ -148,7 +148,7 @@ def form_of(value: Value) -> ValueForm:
     """Return the description of a kind of value. Raises KeyError if it has none."""
     if value.choices:
         return _choice(value.choices)
-    if value.plugins in (RESERVATION, RESOLVER):
+    if value.plugins in (DOOR, RESERVATION, RESOLVER):
         return ValueForm("mapping")
     if value.many:
         return ValueForm("list")
