@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -10,28 +10,21 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from yunikorn_history.fetched_rows import FetchedRows
 from yunikorn_history.history_filter import HistoryFilter, HistoryScope
 from yunikorn_history.history_search import HistorySearch
 from yunikorn_history.history_tables import (
-    APPLICATIONS,
     CONFIGS,
     NAMES,
-    NODE_SERIES,
     PARTITION_SERIES,
-    QUEUE_SERIES,
     SERIES,
-    USER_SERIES,
 )
+from yunikorn_history.past_records import PastMatch
 from yunikorn_history.queries import HistoryQueries
+from yunikorn_history.record_search import SERIES_OF, RecordSearch, with_series
 from yunikorn_history.sampled_series import merged_data
 
 Bucket = tuple[int, Mapping[str, Any]]
 """Begin of a minute, hour or day (ms), and what `series.data` has of it."""
-LOOKED_AT = 2_000
-"""Number of texts that match a search among which names of objects are looked for."""
-KINDS = {"queue": QUEUE_SERIES, "user": USER_SERIES, "node": NODE_SERIES}
-"""Kinds of series with names."""
 
 
 class PageQueries:
@@ -55,7 +48,7 @@ class PageQueries:
         Equal names of several partitions are added up.
         """
         c, number = SERIES.c, sa.select(NAMES.c.id).where(NAMES.c.text == name)
-        code = KINDS.get(kind, PARTITION_SERIES)
+        code = SERIES_OF.get(kind, PARTITION_SERIES)
         where = [c.kind == code, c.name.in_(number), c.level == level, c.time >= since, c.time < until]
         statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
         with self._connections.connected() as fetched:
@@ -67,12 +60,12 @@ class PageQueries:
         """Return True if a queue, user or node has a series."""
         with self._connections.connected() as fetched:
             numbers = fetched.ids(sa.select(NAMES.c.id).where(NAMES.c.text == name))
-            return bool(_with_series(fetched, kind, numbers, 1))
+            return bool(with_series(fetched, kind, numbers, 1))
 
     def charted(self, kind: str, limit: int, scope: HistoryScope | None) -> list[str]:
         """Return the first names of queues, users or nodes that have a series."""
         c = NAMES.c
-        same = [SERIES.c.kind == KINDS[kind], SERIES.c.name == c.id]
+        same = [SERIES.c.kind == SERIES_OF[kind], SERIES.c.name == c.id]
         with self._connections.connected() as fetched:
             visible = HistorySearch(fetched, HistoryFilter(scope=scope)).names_of_series(kind)
             seen = [] if visible is None else [c.id.in_(visible)]
@@ -88,37 +81,7 @@ class PageQueries:
             found = fetched.ids(sa.select(c.id).where(*same).order_by(c.id.desc()).limit(1))
             return found[0] if found else None
 
-    def search(self, text: str, limit: int, scope: HistoryScope | None) -> dict[str, list[tuple[str, int]]]:
-        """Return names of each kind that contain a text, whatever the case of its letters.
-
-        Applications are the latest ones, with the numbers of their submissions.
-        """
+    def search(self, text: str, limit: int, scope: HistoryScope | None) -> list[PastMatch]:
+        """Return what contains a text, whatever the case of its letters; at most `limit` of each kind."""
         with self._connections.connected() as fetched:
-            matching = sa.select(NAMES).where(NAMES.c.text.icontains(text, autoescape=True))
-            named = fetched.rows(matching.order_by(NAMES.c.text).limit(LOOKED_AT))
-            search = HistorySearch(fetched, HistoryFilter(scope=scope))
-            found = {"application": _applications(fetched, search, text, limit)}
-            for kind in KINDS:
-                # Without a scope, there is no list of names.
-                visible = search.names_of_series(kind)
-                numbers = [number for number, _ in named if visible is None or number in visible]
-                known = _with_series(fetched, kind, numbers, limit)
-                found[kind] = [(name, number) for number, name in named if number in known]
-            return found
-
-
-def _with_series(fetched: FetchedRows, kind: str, numbers: Sequence[int], limit: int) -> set[int]:
-    """Return the first names that a series of this kind has."""
-    same = [SERIES.c.kind == KINDS[kind], SERIES.c.name == NAMES.c.id]
-    series = sa.select(SERIES.c.time).where(*same).limit(1).exists()
-    names = sa.select(NAMES.c.id).where(NAMES.c.id.in_(numbers), series).order_by(NAMES.c.text)
-    return set(fetched.ids(names.limit(limit)))
-
-
-def _applications(
-    fetched: FetchedRows, search: HistorySearch, text: str, limit: int
-) -> list[tuple[str, int]]:
-    c, latest = APPLICATIONS.c, sa.func.max(APPLICATIONS.c.id).label("latest")
-    where = [c.app_id.icontains(text, autoescape=True), *search.visible({"user": c.user, "queue": c.queue})]
-    matching = sa.select(c.app_id, latest).where(*where).group_by(c.app_id).order_by(latest.desc())
-    return [(app_id, number) for app_id, number in fetched.rows(matching.limit(limit))]
+            return list(RecordSearch(fetched, text, limit, scope).found())

@@ -229,6 +229,17 @@ class PastFault:
 
 
 @attrs.frozen(kw_only=True)
+class PastMatch:
+    """A record that a search has found."""
+
+    kind: str = always("`application`, `queue`, `user`, `node`, `task`, `configuration`, `action` or `fault`")
+    name: str = always("name; of an action, what it was; of a fault, the plugin")
+    id: int = always("number in the history; of a task, that of the application's submission")
+    text: str = optional("application of a task; who made a change; message of a fault", "")
+    time: int | None = optional("time of a configuration, action or fault (ms since 1970)", None)
+
+
+@attrs.frozen(kw_only=True)
 class PastRun:
     """A run of the scheduler; between the end of one and the start of the next, nothing was observed."""
 

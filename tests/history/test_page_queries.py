@@ -97,14 +97,16 @@ def test_configuration_before_is_that_of_the_same_manager(pages: PageQueries) ->
 
 def test_search_ignores_case_and_takes_no_wildcards(pages: PageQueries) -> None:
     def names(text: str, scope: HistoryScope | None = None, limit: int = 9) -> dict[str, list[str]]:
-        found = pages.search(text, limit, scope)
-        return {kind: [name for name, _ in rows] for kind, rows in found.items() if rows}
+        found: dict[str, list[str]] = {}
+        for one in pages.search(text, limit, scope):
+            found.setdefault(one.kind, []).append(one.name)
+        return found
 
     assert names("ANN") == {"user": ["Ann"], "node": ["node-ann"]}
     assert names("%") == {"queue": ["root.a.b%"]}
     assert names("_") == {}
     assert names("job") == {"application": ["Job-0", "Job-1"]}
-    assert pages.search("job-0", 9, None)["application"] == [("Job-0", 3)]
+    assert [(one.name, one.id) for one in pages.search("job-0", 9, None)] == [("Job-0", 3)]
     assert names("root", limit=1) == {"queue": ["root.a"]}
     bob = HistoryScope("bob")
     assert names("job", bob) == {"application": ["Job-1"]}

@@ -134,6 +134,13 @@ def test_texts_of_configurations_are_read_one_by_one(tmp_path: Path) -> None:
         )
 
 
+def test_search_finds_records_of_all_kinds(rest: Rest) -> None:
+    assert rest.json("history/search?q=JOB-7") == [{"kind": "application", "name": "job-7", "id": 8}]
+    assert rest.json("history/search?q=b9") == [{"kind": "task", "name": "b9", "id": 10, "text": "job-9"}]
+    assert rest.json("history/search?q=b9%25") == []
+    assert rest.json("history/search?q=%20") == rest.json("history/search") == []
+
+
 def test_the_usual_bucket_is_that_of_the_command_and_stays_the_same_on_the_next_page(rest: Rest) -> None:
     assert {one["bucket"] for one in rest.json("history/usage?limit=9&bucket=")} <= {"day"}
     answer = rest.get("/ws/v1/history/queues?limit=1&since=5d")

@@ -23,7 +23,7 @@ from yunikorn_history.history_kinds import (
     token_of,
     usual_bucket,
 )
-from yunikorn_history.past_records import GROUPS, PastApplication, PastConfig
+from yunikorn_history.past_records import GROUPS, PastApplication, PastConfig, PastMatch
 from yunikorn_history.rows import clean_text
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import COUNT, Call, Endpoint, Query, Route
@@ -41,6 +41,16 @@ LIMIT = Query(
     str(USUAL),
     COUNT,
 )
+SEARCHED = Query(
+    "q",
+    "text of a name, a configuration, a decision or a failure; the whole key of a task",
+    "etl",
+    {"type": "string"},
+)
+LONGEST_SEARCH = 200
+"""Number of characters of a text that are looked for."""
+MOST_FOUND = 20
+"""Largest number of records of a kind that a search finds."""
 TIME = (
     r"^([0-9]{1,4}[smhdw]|now|today|yesterday"
     r"|20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]Z?)?)$"
@@ -182,6 +192,19 @@ async def config(call: Call) -> Answer:
     return await call.json(found)
 
 
+@Route(HISTORY + "search", list[PastMatch], queries=(SEARCHED,), errors=(501,))
+async def search(call: Call) -> Answer:
+    """Records of all kinds with a text, the best of each kind; none for an empty text."""
+    history, text = _history(call), clean_text(call.query(SEARCHED.name).strip()[:LONGEST_SEARCH])
+    if not text:
+        return await call.json([])
+    from yunikorn_history.page_queries import PageQueries
+
+    scope = await scope_of(call)
+    found = await history.read(lambda queries: PageQueries(queries).search(text, MOST_FOUND, scope))
+    return await call.json(found)
+
+
 SUMMARIES = {
     "apps": "Applications that were there in a time, newest first",
     "tasks": "Allocations that were there in a time, newest first",
@@ -198,4 +221,4 @@ SUMMARIES = {
     "runs": "Runs of the scheduler, newest first",
     "gaps": "Times whose events were lost, newest first",
 }
-ENDPOINTS = (*(_list(KINDS[name], text) for name, text in SUMMARIES.items()), application, config)
+ENDPOINTS = (*(_list(KINDS[name], text) for name, text in SUMMARIES.items()), application, config, search)

@@ -1,4 +1,4 @@
-"""Page with everything whose name contains a text: present objects, and those that only the history knows."""
+"""Page with everything that has a text: present objects by their names, and records of the history."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import USER
+from yunikorn_history.past_records import PastMatch
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.kept_history import KeptHistory
 from yunikorn_rest.web.frame import PageFrame, read_frame
 from yunikorn_rest.web.page_server import PageContent
+from yunikorn_rest.web.time_phrases import minute
 
 MOST = 20
 """Largest number of results of a kind."""
@@ -28,6 +30,13 @@ KINDS = {
     "user": ("Users", "name"),
     "node": ("Nodes", "id"),
 }
+RECORDS = {
+    "task": "Tasks",
+    "configuration": "Configurations",
+    "action": "Decisions of operators",
+    "fault": "Failures of plugins",
+}
+"""Titles of records that only a history has."""
 """Kinds of objects in the order of the page, with titles and the parameters of their pages."""
 
 
@@ -91,17 +100,25 @@ async def _add_past(history: KeptHistory, call: Call, frame: PageFrame, text: st
 
     scope = await scope_of(call)
     past = await history.read(lambda queries: PageQueries(queries).search(text, MOST + 1, scope))
-    for kind, results in found.items():
-        known = {one.name for one in results}
-        for name, number in past[kind]:
-            if name not in known:
-                is_app = kind == "application"
-                url = (
-                    frame.url("/run", id=number)
-                    if is_app
-                    else frame.url(f"/{kind}", **{KINDS[kind][1]: name})
-                )
-                results.append(SearchResult(name, url, "in the history only"))
+    known = {kind: {one.name for one in results} for kind, results in found.items()}
+    for one in past:
+        if one.kind in RECORDS:
+            note = ", ".join(filter(None, (one.text[:LONGEST], "" if one.time is None else minute(one.time))))
+            found.setdefault(one.kind, []).append(SearchResult(one.name, _record_url(frame, one), note))
+        elif one.name not in known[one.kind]:
+            is_app, parameter = one.kind == "application", KINDS[one.kind][1]
+            url = (
+                frame.url("/run", id=one.id) if is_app else frame.url(f"/{one.kind}", **{parameter: one.name})
+            )
+            found[one.kind].append(SearchResult(one.name, url, "in the history only"))
+
+
+def _record_url(frame: PageFrame, one: PastMatch) -> str:
+    """Return the address of the page of a record; empty without one."""
+    if one.kind == "action":
+        return frame.url("/audit", user=one.text)
+    path = {"task": "/run", "configuration": "/configuration"}.get(one.kind, "")
+    return frame.url(path, id=one.id) if path else ""
 
 
 async def view(call: Call) -> PageContent:
@@ -120,5 +137,12 @@ async def view(call: Call) -> PageContent:
         section="/search",
         frame=frame,
         live=False,
-        content={"kinds": KINDS, "found": found, "searched": text, "most": MOST, "problem": problem},
+        content={
+            "kinds": {kind: title for kind, (title, _) in KINDS.items()} | RECORDS,
+            "found": found,
+            "searched": text,
+            "most": MOST,
+            "problem": problem,
+            "has_past": history is not None,
+        },
     )

@@ -215,6 +215,19 @@ def test_search_finds_present_and_past_objects(web: Web) -> None:
     assert "Give a part of the name" in web.page("/search").words
 
 
+def test_search_finds_records_of_all_kinds(web: Web) -> None:
+    page = web.page("/search?q=a: 1")
+    assert "/configuration?id=2" in page.links
+    assert "configuration 2 ann, " in page.words
+    assert "/configuration?id=1" not in page.links
+    assert "configuration 2 ann" in web.page("/search?q=rest").words
+    assert "/audit?user=ann" in web.page("/search?q=repair").links
+    assert "stop queue ann, 26 Nov 2026 15:00" in web.page("/search?q=root.a").words
+    assert "/run?id=62" in web.page("/search?q=driver").links
+    assert "/run?id=62" not in web.page("/search?q=drive").links
+    assert "Tasks are found by their whole key" in page.words
+
+
 def test_search_without_a_history() -> None:
     page = at_work().page("/search?q=n")
     assert {"/node?id=n1", "/node?id=n2"} <= set(page.links)
@@ -281,6 +294,10 @@ def test_each_reader_sees_only_what_their_role_permits(tmp_path: Path) -> None:
     assert "stop queue" in web.page("/audit", token=ADMIN).words
     assert "No decision was recorded yet." in web.page("/audit", token=VIEWER).words
     assert "eve" not in web.page("/search?q=e", token=VIEWER).words
+    assert "/run?id=62" in web.page("/search?q=driver", token=ADMIN).links
+    assert "/run?id=62" not in web.page("/search?q=driver", token=VIEWER).links
+    assert "stop queue" in web.page("/search?q=repair", token=ADMIN).words
+    assert "stop queue" not in web.page("/search?q=repair", token=VIEWER).words
 
 
 def test_pages_work_while_the_database_is_away(tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""Search for a text over all kinds of records.
+
+Names of queues, users and nodes, and ids of applications, may contain the text anywhere. A key of a task has
+to be the same, among the latest tasks. Of configurations, decisions of operators and failures of plugins, the
+latest are read. So the time of a search is bounded, however long the history is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Subquery, Table
+
+from yunikorn_history.fetched_rows import FetchedRows
+from yunikorn_history.history_filter import HistoryFilter, HistoryScope
+from yunikorn_history.history_search import HistorySearch
+from yunikorn_history.history_tables import (
+    ALLOCATIONS,
+    APPLICATIONS,
+    AUDIT,
+    CONFIGS,
+    FAULTS,
+    NAMES,
+    NODE_SERIES,
+    QUEUE_SERIES,
+    SERIES,
+    USER_SERIES,
+)
+from yunikorn_history.past_records import PastMatch
+
+SERIES_OF = {"queue": QUEUE_SERIES, "user": USER_SERIES, "node": NODE_SERIES}
+"""Kinds of series with names."""
+LOOKED_AT = 2_000
+"""Number of texts that match a search among which names of objects are looked for."""
+LATEST_TASKS = 200_000
+LATEST = {CONFIGS: 200, AUDIT: 10_000, FAULTS: 1_000}
+"""Numbers of the latest rows of a table that are read."""
+
+
+class RecordSearch:
+    """Search for one text on one connection, as far as a scope has the records."""
+
+    def __init__(self, fetched: FetchedRows, text: str, limit: int, scope: HistoryScope | None) -> None:
+        self._fetched, self._text, self._limit = fetched, text, limit
+        self._search = HistorySearch(fetched, HistoryFilter(scope=scope))
+        self._scope = scope
+
+    def found(self) -> Iterator[PastMatch]:
+        """Yield what matches, at most `limit` of each kind."""
+        yield from self._applications()
+        yield from self._names()
+        yield from self._tasks()
+        yield from self._configs()
+        yield from self._actions()
+        yield from self._faults()
+
+    def _contains(self, column: Any) -> ColumnElement[bool]:
+        found: ColumnElement[bool] = column.icontains(self._text, autoescape=True)
+        return found
+
+    def _applications(self) -> Iterator[PastMatch]:
+        c, latest = APPLICATIONS.c, sa.func.max(APPLICATIONS.c.id).label("latest")
+        seen = self._search.visible({"user": c.user, "queue": c.queue})
+        matching = sa.select(c.app_id, latest).where(self._contains(c.app_id), *seen).group_by(c.app_id)
+        for app_id, number in self._fetched.rows(matching.order_by(latest.desc()).limit(self._limit)):
+            yield PastMatch(kind="application", name=app_id, id=number)
+
+    def _names(self) -> Iterator[PastMatch]:
+        matching = sa.select(NAMES).where(self._contains(NAMES.c.text)).order_by(NAMES.c.text)
+        named = self._fetched.rows(matching.limit(LOOKED_AT))
+        for kind in SERIES_OF:
+            # Without a scope, there is no list of names.
+            visible = self._search.names_of_series(kind)
+            numbers = [number for number, _ in named if visible is None or number in visible]
+            known = with_series(self._fetched, kind, numbers, self._limit)
+            for number, name in named:
+                if number in known:
+                    yield PastMatch(kind=kind, name=name, id=number)
+
+    def _tasks(self) -> Iterator[PastMatch]:
+        c, app = ALLOCATIONS.c, APPLICATIONS.c
+        latest = sa.select(c.id).order_by(c.placed.desc()).limit(LATEST_TASKS).subquery()
+        statement = (
+            sa.select(c.key, app.id, app.app_id)
+            .select_from(latest.join(ALLOCATIONS, c.id == latest.c.id).join(APPLICATIONS, app.id == c.app))
+            .where(c.key == self._text, *self._search.visible({"user": app.user, "queue": app.queue}))
+        )
+        for _, number, app_id in self._fetched.rows(statement.limit(self._limit)):
+            yield PastMatch(kind="task", name=self._text, id=number, text=app_id)
+
+    def _configs(self) -> Iterator[PastMatch]:
+        for one in self._latest(CONFIGS, "time", ("by", "source"), ("text",)):
+            yield PastMatch(
+                kind="configuration",
+                name=f"configuration {one['id']}",
+                id=one["id"],
+                text=one["by"],
+                time=one["time"],
+            )
+
+    def _actions(self) -> Iterator[PastMatch]:
+        own = [] if self._scope is None else [("operator", self._search.named(self._scope.user))]
+        for one in self._latest(AUDIT, "time", ("operator", "what", "outcome"), ("target", "reason"), own):
+            yield PastMatch(
+                kind="action", name=one["what"], id=one["id"], text=one["operator"], time=one["time"]
+            )
+
+    def _faults(self) -> Iterator[PastMatch]:
+        for one in self._latest(FAULTS, "latest", ("plugin",), ("message",)):
+            yield PastMatch(
+                kind="fault", name=one["plugin"], id=one["id"], text=one["message"], time=one["latest"]
+            )
+
+    def _latest(
+        self,
+        table: Table,
+        time: str,
+        names: Sequence[str],
+        texts: Sequence[str],
+        only: Sequence[tuple[str, Sequence[int]]] = (),
+    ) -> list[dict[str, Any]]:
+        """Return the latest rows whose names or texts contain the text, newest first, without long texts."""
+        own = [table.c[column].in_(numbers) for column, numbers in only]
+        recent: Subquery = (
+            sa.select(table).where(*own).order_by(table.c[time].desc()).limit(LATEST[table]).subquery()
+        )
+        used = sa.union(*(sa.select(recent.c[name]) for name in names))
+        matching = sa.select(NAMES.c.id).where(NAMES.c.id.in_(used), self._contains(NAMES.c.text))
+        where = [
+            *(recent.c[name].in_(matching) for name in names),
+            *(self._contains(recent.c[one]) for one in texts),
+        ]
+        shown = [column for column in table.c if column.name in ("id", time, *names, "message")]
+        statement = sa.select(*(recent.c[column.name] for column in shown)).where(sa.or_(*where))
+        rows = self._fetched.rows(statement.order_by(recent.c[time].desc()).limit(self._limit))
+        return self._fetched.records_of(shown, rows)
+
+
+def with_series(fetched: FetchedRows, kind: str, numbers: Sequence[int], limit: int) -> set[int]:
+    """Return the first names that a series of this kind has."""
+    same = [SERIES.c.kind == SERIES_OF[kind], SERIES.c.name == NAMES.c.id]
+    series = sa.select(SERIES.c.time).where(*same).limit(1).exists()
+    names = sa.select(NAMES.c.id).where(NAMES.c.id.in_(numbers), series).order_by(NAMES.c.text)
+    return set(fetched.ids(names.limit(limit)))
