@@ -428,7 +428,8 @@ def _postgresql(location: HistoryLocation, *, read_only: bool) -> Engine:
     given = location.url.query.get("options", "")
     arguments: dict[str, Any] = {
         "application_name": "yunikorn history",
-        "connect_timeout": 10,
+        # The writer has a thread of its own, and waits for a slow server.
+        "connect_timeout": 10 if read_only else 60,
         "tcp_user_timeout": 30_000,
     }
     arguments = {key: value for key, value in arguments.items() if key not in location.url.query}

@@ -59,6 +59,10 @@ class DatabaseThread:
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="yunikorn-history-database", daemon=True).start()
 
+    def check(self) -> Future[None]:
+        """Open and close the database, which creates or converts its tables."""
+        return self._put(self._check_tables)
+
     def load(self) -> Future[LoadedHistory]:
         """Open the database, and return what a recorder continues from."""
         return self._put(self._load)
@@ -92,6 +96,11 @@ class DatabaseThread:
     def close(self) -> Future[None]:
         """Close the database, and thereby end the lock of its writer."""
         return self._put(self._writer.close)
+
+    def _check_tables(self) -> None:
+        with self._writer.transaction():
+            pass
+        self._writer.close()
 
     def _load(self) -> LoadedHistory:
         loaded = self._rows.load()

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -28,7 +28,6 @@ from yunikorn_history.database import (
     HistoryError,
     HistoryLocation,
     HistoryLocked,
-    open_writer,
 )
 from yunikorn_history.database_thread import DatabaseThread, HistoryEmptied, HistoryTaken, LoadedHistory
 from yunikorn_history.event_buffer import MOST, EventBuffer, LostEvents, ReceivedEvents, SessionChange
@@ -44,6 +43,7 @@ from yunikorn_service.runtime.threaded import CoreStopped
 from yunikorn_service.service import Service
 
 _log = logging.getLogger("yunikorn.history")
+T = TypeVar("T")
 
 SLICE = 100
 """Number of entries between two pauses."""
@@ -67,6 +67,8 @@ MOST_CHANGED, MOST_APPLICATIONS = 200_000, 50_000
 """Numbers of changed allocations and applications in memory beyond which ended ones are lost."""
 BOUNDING = 1.0
 """Seconds between two looks whether there are more."""
+SLOW = 5.0
+"""Seconds without an answer after which the database is reported as slow."""
 FIRST_RETRY, LONGEST_RETRY = 0.5, 5.0
 """Seconds before the next try after a failure, which double with each."""
 MOST_REFUSALS = 3
@@ -102,6 +104,8 @@ class RecordingThread:
         self._batch: RowBatch | None = None
         """Rows that are being written, or that could not be written yet."""
         self._job: Future[Any] | None = None
+        self._asked = 0.0
+        """Begin of the operation of the database in progress (s)."""
         self._then: Callable[[Any], None] = self._opened
         """Takes the result of the operation of the database in progress."""
         limits = RetentionLimits()
@@ -138,7 +142,7 @@ class RecordingThread:
         recorder, batch = self._recorder, self._batch
         rows = 0 if batch is None else len(batch)
         if recorder is not None:
-            rows += len(recorder.changed_allocations) + len(recorder.changed_applications)
+            rows += len(recorder.changed.allocations) + len(recorder.changed.applications)
         return HistoryStatus(
             self.events.backlog + rows, self.events.lost + self._lost, self._committed, self._problem
         )
@@ -151,7 +155,7 @@ class RecordingThread:
         The database is opened for good at the first registration of a resource manager, because a process
         that waits for a lease writes nothing.
         """
-        await asyncio.to_thread(self._check)
+        await self.check()
         threaded = service.core.threaded
         threaded.notify(self.events.attach)
         self._config_source = service.config_source
@@ -163,13 +167,20 @@ class RecordingThread:
         self._is_busy = is_busy
         self._thread.start()
 
-    def _check(self) -> None:
-        try:
-            open_writer(self._settings.target, self._clock).close()
-        except (HistoryAway, HistoryLocked) as error:
+    async def check(self) -> None:
+        """Open the database once; raises `UsageError` if it can never be used, and waits for no slow one."""
+        self._database = DatabaseThread(self._location, self._clock)
+        checked = asyncio.wrap_future(self._database.check())
+        # The database is opened again later, whatever becomes of this.
+        checked.add_done_callback(lambda done: done.exception())
+        await asyncio.wait({checked}, timeout=SLOW)
+        error = checked.exception() if checked.done() else HistoryAway(self._slow)
+        if isinstance(error, HistoryAway | HistoryLocked):
             self._report(str(error))
-        except YunikornError as error:
+        elif isinstance(error, YunikornError):
             raise UsageError(str(error)) from error
+        elif error is not None:
+            raise error
 
     async def _sample(self, service: Service) -> None:
         is_changed, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -234,7 +245,7 @@ class RecordingThread:
         if stopping or self._job is not None:
             return 0.01
         recorder = self._recorder
-        if recorder is not None and (recorder.changed_allocations or recorder.changed_applications):
+        if recorder is not None and (recorder.changed.allocations or recorder.changed.applications):
             return IDLE_INTERVAL / 2
         return 1.0
 
@@ -243,6 +254,8 @@ class RecordingThread:
         if self._job is not None and self._job.done():
             job, self._job = self._job, None
             self._conclude(job)
+        elif self._job is not None and self._is_slow:
+            self._report(self._slow)
         if self._is_over:
             return
         if self._recorder is None:
@@ -262,6 +275,18 @@ class RecordingThread:
         if self._job is None and _seconds() >= max(self._next_try, self._next_removal):
             self._remove()
 
+    def _ask(self, job: Future[T], then: Callable[[T], None]) -> None:
+        """Let a function take the result of an operation of the database, which has begun."""
+        self._job, self._then, self._asked = job, then, _seconds()
+
+    @property
+    def _slow(self) -> str:
+        return f"{self._location}: the database has not answered for {SLOW:g} s"
+
+    @property
+    def _is_slow(self) -> bool:
+        return _seconds() >= self._asked + SLOW
+
     @property
     def _has_nothing(self) -> bool:
         """True if no resource manager has registered, so that the database was not opened."""
@@ -274,7 +299,7 @@ class RecordingThread:
         if self._job is None and _seconds() >= self._next_try:
             if self._database is None:
                 self._database = DatabaseThread(self._location, self._clock)
-            self._job, self._then = self._database.load(), self._opened
+            self._ask(self._database.load(), self._opened)
 
     def _opened(self, loaded: LoadedHistory) -> None:
         assert self._database is not None
@@ -285,7 +310,7 @@ class RecordingThread:
             number, started, seen, _, *others = run
             batch.add(RUNS.name, (number, started, seen, seen, *others))
         recorder = HistoryRecorder(loaded.rows, loaded.alive, loaded.ids, self._settings.tags, now)
-        recorder.usage = loaded.usage
+        recorder.changed.usage = loaded.usage
         recorder.context.config_source = self._config_source
         recorder.context.audited = self._audited
         recorder.parts = (RecordedCore(recorder.context, loaded.kept),)
@@ -343,7 +368,7 @@ class RecordingThread:
         assert self._database is not None
         now, at = self._now(), _seconds()
         if self._batch is None:
-            is_changed = bool(recorder.changed_allocations or recorder.changed_applications or self._gaps)
+            is_changed = bool(recorder.changed.allocations or recorder.changed.applications or self._gaps)
             is_alone = at >= self._latest_commit + HEARTBEAT
             stopping = self._stopping.is_set()
             if not stopping and (at < self._next_commit or not (is_changed or is_alone)):
@@ -351,27 +376,26 @@ class RecordingThread:
             self._batch = self._next_batch(recorder, now, stopping=stopping)
             self._next_commit = at + (BUSY_INTERVAL if self._is_busy() else IDLE_INTERVAL)
         if self._refusals < MOST_REFUSALS:
-            self._job, self._then = self._database.write(self._batch, self._complete), self._written
+            self._ask(self._database.write(self._batch, self._complete), self._written)
         else:
-            self._job = self._database.write_parts(self._batch, self._complete)
-            self._then = self._partly_written
+            self._ask(self._database.write_parts(self._batch, self._complete), self._partly_written)
 
     def _next_batch(self, recorder: HistoryRecorder, now: int, *, stopping: bool) -> RowBatch:
         # Whatever a part raises, the rows of this batch must not be lost.
         batch = self._batch = RowBatch()
-        is_alone = not (recorder.changed_allocations or recorder.changed_applications)
+        is_alone = not (recorder.changed.allocations or recorder.changed.applications)
         self._is_last = stopping and is_alone and self.events.is_empty and self._received is None
         self._run_row[2:4] = now, now if self._is_last else None
         batch.add(RUNS.name, tuple(self._run_row))
 
         def complete(batch: RowBatch) -> None:
-            if recorder.usage is not None:
-                recorder.usage.add_rows(now, batch, ends=self._is_last)
+            if recorder.changed.usage is not None:
+                recorder.changed.usage.add_rows(now, batch, ends=self._is_last)
             # Not again when the batch is written again.
             self._complete = _is_complete
 
         self._complete = complete
-        recorder.fill(batch, MOST_ROWS)
+        recorder.changed.fill(batch, MOST_ROWS)
         batch.rows[GAPS.name], self._gaps = self._gaps, []
         for part in recorder.parts:
             for table, row in part.rows(now):
@@ -405,7 +429,9 @@ class RecordingThread:
         else:
             self._then(result)
             self._retry = FIRST_RETRY
-            self._end_problem()
+            if not self._is_slow:
+                self._end_problem()
+            self._end_loss()
 
     def _back_off(self) -> None:
         self._next_try = _seconds() + self._retry
@@ -448,8 +474,7 @@ class RecordingThread:
         ids = (
             {NAMES.name: recorder.ids.names, SHAPES.name: recorder.ids.shapes} if recorder is not None else {}
         )
-        self._job = self._database.call(lambda writer: retention.step(writer, now, ids))
-        self._then = self._removed
+        self._ask(self._database.call(lambda writer: retention.step(writer, now, ids)), self._removed)
 
     def _removed(self, is_more: bool) -> None:
         self._next_removal = _seconds() + (REMOVAL_PAUSE if is_more else REMOVAL)
@@ -463,6 +488,8 @@ class RecordingThread:
         if self._problem:
             self._problem = ""
             _log.info("%s: the history is written again", self._location)
+
+    def _end_loss(self) -> None:
         if self._lost_since is not None:
             since, before = self._lost_since
             self._lost_since = None
@@ -488,7 +515,7 @@ class RecordingThread:
         if _seconds() < self._next_bound:
             return
         self._next_bound = _seconds() + BOUNDING
-        since, changed = self._now(), (recorder.changed_allocations, recorder.changed_applications)
+        since, changed = self._now(), (recorder.changed.allocations, recorder.changed.applications)
         lost = lose_oldest(*changed, MOST_CHANGED, MOST_APPLICATIONS)
         if lost and self._lost_since is None:
             self._lost_since = since, self._lost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from tests.core.kit import RM, configuration
 from tests.history.recorded_core import START, read_rows
@@ -17,7 +19,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_history import recording_thread
-from yunikorn_history.database import HistoryAway
+from yunikorn_history.database import HistoryAway, HistoryWriter
 from yunikorn_history.database_thread import DatabaseThread, HistoryTaken
 from yunikorn_history.recorded_history import HistorySettings
 from yunikorn_history.recording_thread import RecordingThread
@@ -141,3 +143,67 @@ def test_an_emptied_database_gets_what_is_known_once(
     recording.until(lambda: not recording.thread.status().problem)
     recording.thread.finish()
     assert recording.keys() == ["first", "second"]
+
+
+def test_a_database_that_does_not_answer_delays_nothing_keeps_a_bounded_memory_and_is_said(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    recording.run("first", "first")
+    recording.until(lambda: recording.thread.status().committed)
+    recording.until(lambda: read_rows(recording.place, "allocations"))
+    answer, asked, write = threading.Event(), threading.Event(), RowWriter.write
+
+    def late(self: RowWriter, batch: RowBatch) -> None:
+        asked.set()
+        answer.wait()
+        write(self, batch)
+
+    monkeypatch.setattr(RowWriter, "write", late)
+    for name, value in (("SLOW", 0.1), ("BOUNDING", 0.0), ("MOST_CHANGED", 50), ("MOST_APPLICATIONS", 50)):
+        monkeypatch.setattr(recording_thread, name, value)
+    recording.run("kept", "kept")
+    recording.until(asked.is_set)
+    recording.until(lambda: recording.thread.status().problem)
+    for number in range(300):
+        recording.run(f"short-{number}", "short")
+        # Each is placed at once, and ends.
+        placed = [uuid for uuid, one in recording.rm.running.items() if one.allocation_key == "short"]
+        assert len(placed) == 1
+        recording.rm.release(f"short-{number}", placed[0])
+        recording.rm.remove_app(f"short-{number}")
+        recording.rm.schedule(0)
+    recording.until(lambda: recording.thread.events.backlog == 0 and recording.thread.status().lost > 200)
+    # Rows that are being written, and as many as may be kept.
+    assert recording.thread.status().backlog < 2 + 2 + 2 * 50
+    answer.set()
+    recording.until(lambda: not recording.thread.status().problem)
+    recording.thread.finish()
+    found = recording.keys()
+    assert found[:2] == ["first", "kept"]
+    assert 0 < found.count("short") <= 51
+    lost = sum(one["lost"] for one in read_rows(recording.place, "gaps"))
+    apps = [one["app_id"] for one in read_rows(recording.place, "applications")]
+    assert lost == 2 * 300 - found.count("short") - (len(apps) - 2)
+    said = [one.message.partition(": ")[2] for one in caplog.records if one.levelno >= logging.WARNING]
+    assert said[:2] == [
+        "the database has not answered for 0.1 s; what happens meanwhile waits in memory",
+        "the memory is full: the oldest of what has ended is lost",
+    ]
+
+
+def test_a_service_does_not_wait_for_a_database_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer, connect = threading.Event(), HistoryWriter._connect
+
+    def late(self: HistoryWriter) -> sa.Connection:
+        answer.wait()
+        return connect(self)
+
+    monkeypatch.setattr(HistoryWriter, "_connect", late)
+    monkeypatch.setattr(recording_thread, "SLOW", 0.05)
+    thread = RecordingThread(HistorySettings(str(tmp_path / "history.db")), ManualClock(START))
+    asyncio.run(thread.check())
+    assert "has not answered for 0.05 s" in thread.status().problem
+    assert len(caplog.records) == 1
+    answer.set()
