@@ -86,6 +86,7 @@ class OpenApplication:
     lost_service: dict[str, int] = attrs.Factory(dict)
     placeholder_service: dict[str, int] = attrs.Factory(dict)
     doubts: list[Any] = attrs.Factory(list)
+    """Each `Doubt`, oldest first."""
     source: Any = None
     """Application of the core; None until it is reported in this process."""
     alive: int = 0
@@ -114,7 +115,7 @@ class OpenApplication:
 
     def is_before(self, state: str) -> bool:
         """Return True unless a recovered application comes again through a state that it had before."""
-        return _PROGRESS.get(state, 4) > _REACHED.get(self.latest, -1)
+        return _is_before(self.latest, state)
 
     def enter(self, time: int, state: str, reason: str) -> None:
         """Append a state; times never go back, whatever the clock did between two runs."""
@@ -124,10 +125,11 @@ class OpenApplication:
             del states[LONGEST_STATES // 2]
 
     def copy(self) -> OpenApplication:
-        """Return a copy, which does not change with this one."""
+        """Return a copy without doubts, which does not change with this one."""
         return attrs.evolve(
             self,
             states=[*self.states],
+            doubts=[],
             waits={**self.waits},
             service={**self.service},
             lost_service={**self.lost_service},
@@ -139,6 +141,25 @@ class OpenApplication:
         self.ended, self.reason = None, 0
         self.states.pop()
         self.state = names.of(self.latest)
+
+    def confirm(self, known: OpenAllocation | None, placed: int) -> None:
+        """End doubts, because an allocation was reported, with or without a row, that was placed (ms) before.
+
+        What was submitted after the allocation is the same application.
+        """
+        if known is None:
+            number = sum(one.time <= placed for one in self.doubts)
+        else:
+            number = next((place for place, one in enumerate(self.doubts, 1) if known in one.placed), 0)
+        number = min(number, len(self.doubts) - self.doubts[-1].is_new)
+        self.doubts, later = self.doubts[:number], self.doubts[number:]
+        for one in later if number else ():
+            self.doubts[-1].add(one)
+
+    def forget_waits(self) -> None:
+        """End the latest doubts that are about a wait alone: the row continues."""
+        while self.doubts and not self.doubts[-1].differs(self):
+            self.doubts.pop()
 
     def begin_anew(self, number: int, states: list[list[Any]], before: OpenApplication) -> None:
         """Become another application, with what has been added to a row since it was as `before`."""
@@ -178,7 +199,7 @@ class OpenApplication:
             _json_or_none(self.service),
             _json_or_none(self.lost_service),
             _json_or_none(self.placeholder_service),
-            json_text(self.doubts) if self.doubts else None,
+            json_text([one.values() for one in self.doubts]) if self.doubts else None,
         )
 
     @classmethod
@@ -192,6 +213,57 @@ class OpenApplication:
         app = cls(*fields)
         app.is_written = True
         return app
+
+
+def _is_before(latest: str, state: str) -> bool:
+    return _PROGRESS.get(state, 4) > _REACHED.get(latest, -1)
+
+
+@attrs.define(eq=False)
+class Doubt:
+    """Submission of an id of which it is not known yet whether it is the application of its row.
+
+    Until an allocation from before is reported, or the recovery is over, the row continues. Then what has
+    been added to it is the same application, or becomes that of another one.
+    """
+
+    before: OpenApplication
+    """The row as it was before."""
+    time: int
+    """Time of the submission (ms)."""
+    states: list[list[Any]]
+    """Time, state and reason of each state since."""
+    placed: dict[OpenAllocation, None] = attrs.Factory(dict)
+    """Allocations that were placed since."""
+    number: int = 0
+    """Id of the row that it gets; 0 until it is known to be another application."""
+    is_new: bool = False
+    """True for a submission of the present session, in which what exists was placed before."""
+
+    def differs(self, app: OpenApplication) -> bool:
+        """Return True unless the row can continue as if nothing but a wait had been before."""
+        return bool(self.placed) or app.user != self.before.user
+
+    def add(self, later: Doubt) -> None:
+        """Add a later submission of the same application."""
+        self.placed |= later.placed
+        self.states += [one for one in later.states if _is_before(self.states[-1][1], one[1])]
+
+    def values(self) -> Mapping[str, Any]:
+        """Return the values for JSON."""
+        placed = [one.id for one in self.placed]
+        values = {"time": self.time, "states": self.states, "placed": placed, "alive": self.before.alive}
+        return {"before": self.before.row(), **values}
+
+    @classmethod
+    def of_values(
+        cls, values: Mapping[str, Any], texts: Mapping[int, str], tasks: Mapping[int, OpenAllocation]
+    ) -> Doubt:
+        """Return the doubt with these values; `texts` has the names by id, and `tasks` the allocations."""
+        before = OpenApplication.of_row(tuple(values["before"]), texts)
+        before.alive = values["alive"]
+        placed = {tasks[number]: None for number in values["placed"] if number in tasks}
+        return cls(before, values["time"], values["states"], placed)
 
 
 _APPLICATION_FIELDS = [field.name for field in attrs.fields(OpenApplication)]
@@ -227,8 +299,10 @@ class OpenAllocation:
     """Ends and amounts of the earlier sizes, oldest first."""
     usage_key: Any = None
     """Key under which the service is counted; None before the row is first written."""
-    counted_end: int | None = None
-    """End until which the service is counted; None while the allocation is counted as running."""
+    counted_end: tuple[list[Any], bool] | None = None
+    """Periods of the end that is counted, and whether it was preempted; None while counted as running."""
+    unseen: tuple[int, Mapping[str, int]] | None = None
+    """Time and amounts of an earlier placement, which never reached the resource manager."""
     alive: int = 0
     """Latest time at which it was known to run, while it is awaited (ms)."""
     counted_sizes: int = 0
@@ -309,11 +383,9 @@ class OpenAllocation:
     @classmethod
     def of_row(cls, row: tuple[Any, ...], app: OpenApplication, shapes: Mapping[int, str]) -> OpenAllocation:
         """Return the allocation of a row; `shapes` has the amounts by id."""
-        number, _, key, node, shape, sizes, group, priority, requested, placed, *_others = row
-        preemptor, flags = row[-2:]
+        number, _, key, node, shape, sizes, group, priority, requested, placed, *end, flags = row
         amounts = _read_json(shapes.get(shape))
-        one = cls(number, app, key, node, shape, group, priority, requested, placed, amounts, flags)
-        one.preemptor = preemptor
+        one = cls(number, app, key, node, shape, group, priority, requested, placed, amounts, flags, *end)
         one.sizes = msgspec.json.decode(sizes) if sizes else []
         one.counted_sizes, one.is_written = len(one.sizes), True
         return one

@@ -32,6 +32,24 @@ INDEXED_TEXT = 500
 """Length of an indexed text; an index of PostgreSQL holds no text above 2,700 bytes."""
 
 
+DOUBTFUL = sa.select(APPLICATIONS.c.id).where(
+    APPLICATIONS.c.ended.is_(None), APPLICATIONS.c.doubts.is_not(None)
+)
+
+
+_TASK = ALLOCATIONS.c
+_OPEN: dict[Table, sa.Select[Any] | sa.CompoundSelect[Any]] = {
+    RUNS: sa.select(RUNS).where(RUNS.c.ended.is_(None)),
+    APPLICATIONS: sa.select(APPLICATIONS).where(APPLICATIONS.c.ended.is_(None)),
+    # Not one condition, for which PostgreSQL would read the whole table.
+    ALLOCATIONS: sa.union_all(
+        sa.select(ALLOCATIONS).where(_TASK.ended.is_(None)),
+        sa.select(ALLOCATIONS).where(_TASK.ended.is_not(None), _TASK.app.in_(DOUBTFUL)),
+    ),
+    NODES: sa.select(NODES).where(NODES.c.left.is_(None)),
+}
+
+
 @attrs.frozen
 class OpenRows:
     """Rows of a database from which a recorder continues."""
@@ -41,7 +59,8 @@ class OpenRows:
     highest: dict[str, int]
     """Highest id in each table; 0 without rows."""
     open: dict[str, list[Row]]
-    """Rows without an end: of runs, applications, allocations and nodes (`left`)."""
+    """Rows without an end: of runs, applications, allocations and nodes (`left`); and all allocations of
+    applications with doubts."""
 
 
 @attrs.frozen
@@ -112,16 +131,8 @@ class RowWriter:
                     if "id" in table.c
                 },
                 {
-                    table.name: [
-                        tuple(row)
-                        for row in connection.execute(sa.select(table).where(table.c[end].is_(None)))
-                    ]
-                    for table, end in (
-                        (RUNS, "ended"),
-                        (APPLICATIONS, "ended"),
-                        (ALLOCATIONS, "ended"),
-                        (NODES, "left"),
-                    )
+                    table.name: [tuple(row) for row in connection.execute(statement)]
+                    for table, statement in _OPEN.items()
                 },
             )
 

@@ -143,22 +143,31 @@ class ServiceUsage:
         self._note(at, partial(self._run, key, after, placeholder, 1))
 
     def ended(
-        self, key: UsageKey, periods: Sequence[Period], *, placeholder: bool = False, preempted: bool = False
+        self,
+        key: UsageKey,
+        periods: Sequence[Period],
+        *,
+        placeholder: bool = False,
+        preempted: bool = False,
+        sign: int = 1,
     ) -> None:
-        """Count an allocation until its end; `periods` have all its sizes (see `periods_of`)."""
+        """Count an allocation until its end; `periods` have all its sizes (see `periods_of`).
+
+        With the sign -1, take back an end that was counted.
+        """
         _, at, amounts = periods[-1]
-        self._note(at, partial(self._run, key, amounts, placeholder, -1))
-        self._count_end(key, periods, placeholder, preempted)
+        self._note(at, partial(self._run, key, amounts, placeholder, -sign))
+        self._count_end(key, periods, placeholder, preempted, sign)
 
     def _count_end(
-        self, key: UsageKey, periods: Sequence[Period], placeholder: bool, preempted: bool
+        self, key: UsageKey, periods: Sequence[Period], placeholder: bool, preempted: bool, sign: int = 1
     ) -> None:
         at = periods[-1][1]
         if not placeholder:
-            self._note(at, partial(self._count, key, "ended"))
+            self._note(at, partial(self._count, key, "ended", sign=sign))
             if preempted:
-                self._note(at, partial(self._count, key, "preempted"))
-                self._note(at, partial(self._lose, key, periods))
+                self._note(at, partial(self._count, key, "preempted", sign=sign))
+                self._note(at, partial(self._lose, key, periods, sign))
 
     def add_rows(self, now: int, batch: RowBatch, *, ends: bool = False) -> None:
         """Add the rows that are due (ms) to a batch with the rows of the allocations that were counted.
@@ -203,14 +212,14 @@ class ServiceUsage:
         for bucket, _ in self._parts(key, at, at + 1):
             setattr(bucket, field, getattr(bucket, field) + sign)
 
-    def _lose(self, key: UsageKey, periods: Sequence[Period], at: int) -> None:
+    def _lose(self, key: UsageKey, periods: Sequence[Period], sign: int, at: int) -> None:
         parts = [
             (amounts, self._parts(key, max(since, until - LONGEST_LOST), until))
             for since, until, amounts in periods
             if since < until
         ]
         for amounts, of_period in parts:
-            _grow(of_period, ("lost",), amounts, 1)
+            _grow(of_period, ("lost",), amounts, sign)
 
     def _add(
         self, key: UsageKey, fields: Sequence[str], amounts: Amounts, since: int, until: int, sign: int = 1

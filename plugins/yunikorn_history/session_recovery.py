@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import attrs
 
@@ -32,24 +31,6 @@ UNSEEN = 2_000
 """Time before the end of a session in which placements may not have reached the resource manager (ms)."""
 ABSENT = 86_400_000
 """Time without a session after which what a resource manager ran has ended (ms)."""
-
-
-@attrs.define(eq=False)
-class ReturnedApplication:
-    """An id that was submitted again, while none of the allocations of its row has been reported.
-
-    Until one is, or the recovery is over, the row continues. Then what has been added to it becomes that of
-    another application.
-    """
-
-    before: OpenApplication
-    """The row as it was before."""
-    time: int
-    """Time of the submission (ms)."""
-    states: list[list[Any]]
-    """Time, state and reason of each state since."""
-    placed: list[OpenAllocation] = attrs.Factory(list)
-    """Allocations that were placed since."""
 
 
 @attrs.define
@@ -119,14 +100,19 @@ class SessionRecovery:
         has_waited = app.latest != COMPLETING and all(task.placed >= task.alive - UNSEEN for task in of_app)
         return True if has_waited and not self.is_over else None
 
-    def take_allocation(self, app: OpenApplication, key: str, node: int) -> OpenAllocation | None:
-        """Remove and return the allocation that is reported now: one of the same key on the same node."""
+    def take_allocation(
+        self, app: OpenApplication, key: str, node: int, placed: int
+    ) -> OpenAllocation | None:
+        """Remove and return the allocation that is reported now, placed at a time (ms).
+
+        It is one of the same key on the same node, of several the one that was placed at about the time.
+        """
         found = self._of_key(app, key)
         of_node = [one for one in found if one.node == node]
         if not of_node:
             return None
         # The victim of a preemption in progress has probably ended.
-        one = min(of_node, key=lambda one: bool(one.preemptor))
+        one = min(of_node, key=lambda one: (bool(one.preemptor), abs(one.placed - placed)))
         found.remove(one)
         return one
 
@@ -137,7 +123,7 @@ class SessionRecovery:
         """
         for one in [] if self.is_over else self._of_key(app, key):
             if one.placed >= one.alive - UNSEEN:
-                return self.take_allocation(app, key, one.node)
+                return self.take_allocation(app, key, one.node, one.placed)
         return None
 
     def take_allocations(self, app: OpenApplication) -> list[OpenAllocation]:

@@ -15,6 +15,7 @@ from sqlalchemy import Column, ColumnElement, Table
 
 from yunikorn_history.database import HistoryWriter
 from yunikorn_history.history_tables import LEVELS, META, METADATA, NAMES, SHAPES
+from yunikorn_history.row_writer import DOUBTFUL
 from yunikorn_history.rows import Ids
 
 CHECKED = "texts_checked"
@@ -47,9 +48,15 @@ def remove_unused_texts(writer: HistoryWriter, known: Mapping[str, Ids]) -> Iter
 def _is_due(writer: HistoryWriter) -> bool:
     with writer.transaction() as connection:
         checked = connection.scalar(sa.select(META.c.value).where(META.c.key == CHECKED))
+        # Doubts have names that other rows may not have.
+        is_doubtful = connection.scalar(sa.select(DOUBTFUL.exists()))
     if checked is None:
         _set_checked(writer)
-    return checked is not None and writer.now >= datetime.fromisoformat(checked) + CHECK_INTERVAL
+    return (
+        checked is not None
+        and not is_doubtful
+        and writer.now >= datetime.fromisoformat(checked) + CHECK_INTERVAL
+    )
 
 
 def _set_checked(writer: HistoryWriter) -> None:

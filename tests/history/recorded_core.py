@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,7 +38,7 @@ class RecordedCore:
         loaded = self._database.load().result()
         now = now // MILLISECOND
         self.recorder = HistoryRecorder(loaded.rows, loaded.alive, loaded.ids, frozenset({"team"}), now)
-        self.recorder.usage = loaded.usage
+        self.recorder.changed.usage = loaded.usage
         self._run: list[Any] = [self.recorder.ids.new("runs"), now, now, None, "0", "host"]
         self.register()
 
@@ -57,15 +59,30 @@ class RecordedCore:
         self.recorder.caught_up()
         self.recorder.tick(self.clock.now() // MILLISECOND)
 
-    def write(self, *, ends: bool = False) -> None:
-        """Record, and write all changed rows."""
+    def write(self, *, ends: bool = False, meanwhile: Callable[[], object] | None = None) -> None:
+        """Record, and write all changed rows; call a function while the database is at work."""
         self.record()
-        now, batch, usage = self.clock.now() // MILLISECOND, RowBatch(), self.recorder.usage
+        now, batch, usage = self.clock.now() // MILLISECOND, RowBatch(), self.recorder.changed.usage
+        begun, done = threading.Event(), threading.Event()
         assert usage is not None
-        self.recorder.fill(batch, MOST)
+
+        def complete(batch: RowBatch) -> None:
+            if meanwhile is not None:
+                begun.set()
+                done.wait()
+            usage.add_rows(now, batch, ends=ends)
+
+        self.recorder.changed.fill(batch, MOST)
         self._run[2] = now
         batch.add("runs", tuple(self._run))
-        self._database.write(batch, lambda batch: usage.add_rows(now, batch, ends=ends)).result()
+        written = self._database.write(batch, complete)
+        if meanwhile is not None:
+            begun.wait()
+            try:
+                meanwhile()
+            finally:
+                done.set()
+        written.result()
 
     def close(self) -> None:
         """End without a word."""

@@ -27,7 +27,7 @@ def core(tmp_path: Path) -> Iterator[RecordedCore]:
 def lose(core: RecordedCore, *most: int) -> int:
     core.record()
     recorder = core.recorder
-    return lose_oldest(recorder.changed_allocations, recorder.changed_applications, *most)
+    return lose_oldest(recorder.changed.allocations, recorder.changed.applications, *most)
 
 
 def run(core: RecordedCore, app: str, tasks: int = 1) -> list[str]:

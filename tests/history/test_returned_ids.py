@@ -248,3 +248,104 @@ def test_an_estimated_end_stays_if_the_id_comes_soon_after(core: RecordedCore) -
     assert outline(after) == [OLD, ("ann", "red", "Starting", None, 1, None)]
     assert [app for app, *_ in tasks(after)] == [1, 1, 2]
     after.close()
+
+
+# -- kills while an id is in doubt ---------------------------------------------------------------------------
+
+
+def in_doubt(core: RecordedCore, key: str = "task") -> RecordedCore:
+    """Submit the id again after a restart; of its 3 tasks, one ends, and then the scheduler is killed."""
+    seen(core)
+    after = restarted(core)
+    after.rm.node("n1", vcore=10_000)
+    submit(after, key, 3)
+    ended, *_ = after.rm.running
+    later(after, 5)
+    after.rm.release(APP, ended)
+    after.rm.schedule(0)
+    after.write(ends=True)
+    assert len(after.rows("applications")) == 1
+    return after
+
+
+def again(core: RecordedCore, *uuids: str, key: str = "task", amount: int = 500) -> RecordedCore:
+    """Start another scheduler, to which the resource manager reports these allocations."""
+    after = restarted(core, 1)
+    after.rm.app_tagged(APP, "root.a", {"team": "red"}, user="ann", groups=["dev", "all"])
+    existing = [Allocation(key, APP, uuid, "n1", Resource(vcore=amount)) for uuid in uuids]
+    after.rm.node("n1", vcore=10_000, existing=existing)
+    after.rm.schedule(0)
+    return after
+
+
+def check_usage(core: RecordedCore) -> None:
+    """Compare the usage with the rows."""
+    core.write(ends=True)
+    now = core.clock.now() // 1_000_000
+    found = core.rows("allocations")
+    service = sum((one["ended"] or now) - one["placed"] for one in found if one["shape"]["vcore"] == 500)
+    service = 500 * service + 20_000_000
+    days = [one["data"] for one in core.rows("usage") if one["level"] == 3]
+    assert sum(one["service"]["vcore"] for one in days) == service
+    counts = [sum(one.get(name, 0) for one in days) for name in ("started", "ended")]
+    assert counts == [len(found), sum(one["ended"] is not None for one in found)]
+
+
+def test_after_a_kill_in_doubt_what_ran_before_and_since_are_told_apart(core: RecordedCore) -> None:
+    before = in_doubt(core)
+    _, kept = before.rm.running
+    after = again(before, kept)
+    end_recovery(after)
+    check_usage(after)
+    service = 2_500_000 + 2_500_000  # of the one that was released, and of the one that is gone
+    assert outline(after) == [OLD, ("ann", "red", "Running", None, 3, service)]
+    assert [one["submitted"] - BEGIN for one in after.rows("applications")] == [0, 70_000]
+    old, new = (1, "task", 10_000, ESTIMATED_END), (2, "task", None, 0)
+    assert tasks(after)[:2] == [old, old]
+    assert sorted(tasks(after)[2:], key=str) == [(2, "task", 75_000, 0), (2, "task", 75_000, 16), new]
+    after.close()
+
+
+def test_after_a_kill_in_doubt_an_allocation_from_before_tells_that_all_was_one(core: RecordedCore) -> None:
+    before = in_doubt(core, "more")
+    after = again(before, "first", amount=1000)
+    end_recovery(after)
+    (app,) = outline(after)
+    assert app[:5] == ("ann", "red", "Running", None, 5)
+    assert {row for row, *_ in tasks(after)} == {1}
+    assert [end for _, key, end, _ in tasks(after) if key == "task"] == [None, 10_000]
+    after.close()
+
+
+def test_an_id_that_comes_again_after_each_of_two_kills(core: RecordedCore) -> None:
+    before = in_doubt(core)
+    after = again(before)
+    after.rm.ask(APP, "task", 2, vcore=500)
+    after.rm.schedule()
+    later(after, 3)
+    after.write()
+    # Killed once more, in doubt about two submissions.
+    last = again(after)
+    last.rm.ask(APP, "task", 1, vcore=500)
+    last.rm.schedule()
+    end_recovery(last)
+    check_usage(last)
+    found = [(state, end, tasks) for _, _, state, end, tasks, _ in outline(last)]
+    assert found == [
+        ("Removed", 10_000, 2),
+        ("Removed", 75_000, 3),
+        ("Removed", 79_000, 2),
+        ("Starting", None, 1),
+    ]
+    assert [row for row, *_ in tasks(last)] == [1, 1, 2, 2, 2, 3, 3, 4]
+    last.close()
+
+
+def test_an_id_in_doubt_that_does_not_come_again(core: RecordedCore) -> None:
+    after = restarted(in_doubt(core), 1)
+    after.rm.node("n1", vcore=10_000)
+    after.rm.schedule(0)
+    end_recovery(after)
+    check_usage(after)
+    assert outline(after) == [OLD, ("ann", "red", "Removed", 75_000, 3, 7_500_000)]
+    after.close()
