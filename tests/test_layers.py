@@ -14,18 +14,12 @@ import pytest
 
 CHECKOUT = Path(__file__).parent.parent
 CORE = CHECKOUT / "yunikorn"
+PLUGINS = ("commands", "foresight", "history", "kubernetes", "lab", "pytest", "rest", "service", "testing")
 ROOTS = {
     "yunikorn": CORE,
-    "yunikorn_commands": CHECKOUT / "plugins" / "yunikorn_commands",
-    "yunikorn_kubernetes": CHECKOUT / "plugins" / "yunikorn_kubernetes",
-    "yunikorn_history": CHECKOUT / "plugins" / "yunikorn_history",
-    "yunikorn_lab": CHECKOUT / "plugins" / "yunikorn_lab",
-    "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
     "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
-    "yunikorn_pytest": CHECKOUT / "plugins" / "yunikorn_pytest",
-    "yunikorn_rest": CHECKOUT / "plugins" / "yunikorn_rest",
-    "yunikorn_service": CHECKOUT / "plugins" / "yunikorn_service",
-    "yunikorn_testing": CHECKOUT / "plugins" / "yunikorn_testing",
+    "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
+    **{f"yunikorn_{name}": CHECKOUT / "plugins" / f"yunikorn_{name}" for name in PLUGINS},
 }
 
 FOUNDATION = {
@@ -104,6 +98,7 @@ MAY_IMPORT = {
     "yunikorn_service.commands": COMMANDS
     | {"yunikorn.interface", "yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
+    "yunikorn_foresight": INTERFACE,
     "yunikorn_history": INTERFACE | EXPLAINED | {"yunikorn_commands", "yunikorn_service"},
     "yunikorn_history.commands": COMMANDS | {"yunikorn_rest", "yunikorn_rest.commands", "yunikorn_service"},
     "yunikorn_rest.metrics": INTERFACE | LOOPS | {"yunikorn_service"},

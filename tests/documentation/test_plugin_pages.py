@@ -71,8 +71,8 @@ RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.id)
 
 
-OF_ALL_KINDS = {"name", "close_before_open"}
-"""Class attributes of plugins of all kinds, documented in docs/plugins.md."""
+OF_ALL_KINDS = {"name", "close_before_open", "saved", "restored"}
+"""Class attributes and methods of plugins of all kinds, documented in docs/plugins.md."""
 LIFE_CYCLE = {"opened", "reloaded", "closed"}
 """Common to all policies: tested for each in tests/plugins and tests/core. Others are not opened."""
 

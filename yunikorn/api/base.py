@@ -90,6 +90,16 @@ class Plugin:
     def closed(self) -> None:
         """Release resources; called once, after the last use."""
 
+    def saved(self) -> Any:
+        """Return the state for a snapshot of the scheduler, as plain values of JSON; None for no state.
+
+        Books of running tasks need not be in it: they are filled again by `placed`, unless there is a state.
+        """
+        return None
+
+    def restored(self, state: Any) -> None:
+        """Take over a state that `saved` has returned; called after `opened`. Raises for a useless state."""
+
 
 def dotless(name: str) -> str:
     """Return `name` as one level of a queue path: every dot becomes `_dot_`."""

@@ -1,0 +1,1 @@
+"""Foresight: snapshots of everything that decides, from which a scheduler goes on elsewhere."""

@@ -1,0 +1,172 @@
+"""Files of snapshots: a line that describes the snapshot, and compressed rows with a checksum.
+
+    YUNIKORN-SNAPSHOT {"format": 1, "version": "0.9.0", "time": ..., "rows": ..., ...}
+    chunk: length (4 bytes), compressed MessagePack     ... until a length of 0, then SHA-256 of all before
+
+A file is written under another name and renamed, so that half of a file is never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import attrs
+import msgspec
+
+from yunikorn_foresight.snapshot_errors import SnapshotError
+
+MARK = b"YUNIKORN-SNAPSHOT "
+FORMAT = 1
+ROWS_AT_ONCE = 20_000
+LONGEST_HEADER = 65_536
+LARGEST_CHUNK = 1 << 28
+"""Largest size of a chunk, compressed or not (bytes)."""
+MOST_ROWS = 100_000_000
+MOST_LAYOUTS = 10_000
+
+
+@attrs.frozen
+class SnapshotHeader:
+    """First line of a snapshot."""
+
+    version: str
+    """Version of the scheduler that wrote the snapshot."""
+    time: int
+    """Time of the scheduler's clock (ns)."""
+    sizes: dict[str, int] = attrs.field(factory=dict)
+    """Numbers of partitions, nodes, applications, allocations and pending requests, for people."""
+    warnings: list[str] = attrs.field(factory=list)
+    """Parts of the state that the snapshot lacks."""
+
+
+class SnapshotWriter:
+    """Writer of one file."""
+
+    def __init__(self, file: BinaryIO, header: SnapshotHeader) -> None:
+        """Write the header."""
+        self._file, self._digest = file, hashlib.sha256()
+        line = json.dumps({"format": FORMAT, **attrs.asdict(header)}, separators=(",", ":"))
+        self._write(MARK + line.encode() + b"\n")
+
+    def _write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._file.write(data)
+
+    def write_rows(self, rows: Iterable[list[Any]]) -> int:
+        """Write rows in chunks, and return their number."""
+        chunk: list[list[Any]] = []
+        count = 0
+        for row in rows:
+            chunk.append(row)
+            if len(chunk) == ROWS_AT_ONCE:
+                self.write(chunk)
+                count += len(chunk)
+                chunk = []
+        if chunk:
+            self.write(chunk)
+        return count + len(chunk)
+
+    def write(self, part: Any) -> None:
+        """Write one chunk."""
+        try:
+            packed = msgspec.msgpack.encode(part)
+        except (OverflowError, UnicodeEncodeError):
+            packed = msgspec.msgpack.encode(_in_full(part))
+        data = zlib.compress(packed, 1)
+        self._write(len(data).to_bytes(4, "big") + data)
+
+    def close(self) -> None:
+        """End the file."""
+        self._write(bytes(4))
+        self._file.write(self._digest.digest())
+
+
+def _in_full(part: Any) -> Any:
+    """Return a part of a snapshot without large numbers and texts that UTF-8 cannot express."""
+    if type(part) is list:
+        return [_in_full(one) for one in part]
+    if type(part) is int and not -(2**63) <= part < 2**64:
+        return ["int", str(part)]
+    if type(part) is str:
+        try:
+            part.encode()
+        except UnicodeEncodeError:
+            return ["str", part.encode("utf-8", "surrogatepass")]
+    return part
+
+
+def saved(path: Path, write: Any) -> None:
+    """Let `write` fill a file under another name, and rename the file; nothing is left of a failure."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+class SnapshotReading:
+    """Reader of one file; every check that fails raises `SnapshotError`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Read the header."""
+        self._file, self._digest = file, hashlib.sha256()
+        if self._take(len(MARK)) != MARK:
+            raise SnapshotError("it is no snapshot: it does not begin with YUNIKORN-SNAPSHOT")
+        line = file.readline(LONGEST_HEADER)
+        self._digest.update(line)
+        try:
+            said = json.loads(line)
+            form = said.pop("format")
+            if form != FORMAT:
+                raise SnapshotError(
+                    f"it has format {form!r}, and this version reads format {FORMAT}: use version"
+                    f" {said.get('version')} of YuniKorn, which wrote it"
+                )
+            self.header = msgspec.convert(said, SnapshotHeader)
+        except (
+            ValueError,
+            KeyError,
+            AttributeError,
+            TypeError,
+            RecursionError,
+            msgspec.ValidationError,
+        ) as error:
+            raise SnapshotError(f"its first line cannot be read: {error}") from error
+
+    def _take(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) != size:
+            raise SnapshotError("it is truncated")
+        self._digest.update(data)
+        return data
+
+    def parts(self) -> Iterator[Any]:
+        """Yield the chunks; the last step checks the checksum."""
+        while size := int.from_bytes(self._take(4), "big"):
+            if size > LARGEST_CHUNK:
+                raise SnapshotError(f"a part of it is larger than {LARGEST_CHUNK} bytes")
+            yield _unpacked(self._take(size))
+        found = self._digest.digest()
+        if self._file.read(len(found) + 1) != found:
+            raise SnapshotError("its checksum is wrong: it was changed, or is incomplete")
+
+
+def _unpacked(data: bytes) -> Any:
+    try:
+        decompressor = zlib.decompressobj()
+        packed = decompressor.decompress(data, LARGEST_CHUNK)
+        if decompressor.unconsumed_tail or not decompressor.eof:
+            raise SnapshotError(f"a part of it is larger than {LARGEST_CHUNK} bytes, or truncated")
+        return msgspec.msgpack.decode(packed)
+    except (zlib.error, msgspec.DecodeError, RecursionError) as error:
+        raise SnapshotError(f"a part of it cannot be read: {error}") from error

@@ -1,0 +1,47 @@
+"""A scheduler that is restored at any moment of a random history goes on as the original does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.core import test_everything
+from tests.core.predicates import plugins
+from tests.core.test_everything import Everything
+from tests.core.test_held_everything import HeldEverything
+from tests.core.test_permit_everything import PermitEverything
+from tests.core.test_quota_everything import QuotaEverything
+from tests.core.test_reserving_everything import ReservingEverything
+from tests.foresight.mirrored import check_continuing
+from yunikorn_foresight import state_names
+
+EXAMPLES = int(os.environ.get("YUNIKORN_SNAPSHOTS", "3"))
+MACHINES = [Everything, HeldEverything, PermitEverything, QuotaEverything, ReservingEverything]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_restored_scheduler_goes_on_as_the_original(
+    machine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The plugins of the tests are state, like those of this project.
+    monkeypatch.setattr(state_names, "PACKAGES", (*state_names.PACKAGES, "tests.core"))
+
+    class Continuing(machine):  # type: ignore[misc]
+        """The same machine, whose history copies repeat."""
+
+        def teardown(self) -> None:
+            super().teardown()
+            if hasattr(self, "rm"):
+                check_continuing(self.rm.recorded, plugins(), self.timeouts, tmp_path)
+
+    run_state_machine_as_test(
+        Continuing,
+        settings=settings(
+            test_everything.TestEverything.settings, max_examples=EXAMPLES, phases=[Phase.generate]
+        ),
+    )
