@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yunikorn.errors import YunikornError
 from yunikorn_rest.answers import TEXT, Answer, RequestRefused, cross_origin, error, plain_error
-from yunikorn_rest.endpoints import Call, Endpoint, RestContext
+from yunikorn_rest.endpoints import SAFE, Call, Endpoint, RestContext, Spelling
 from yunikorn_rest.guards import unless_gone
-from yunikorn_rest.request_paths import SAFE, Spelling
 from yunikorn_rest.route_access import address_of
 from yunikorn_service.runtime.threaded import CoreStopped
 

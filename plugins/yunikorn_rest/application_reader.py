@@ -13,8 +13,7 @@ from yunikorn.model.allocation import TerminationType
 from yunikorn.resources import shrink
 from yunikorn.states import REJECTED, RUNNING, STARTING, compatible_state
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import COMPLETE, AnswerLists
-from yunikorn_rest.encoding import EncodedList
+from yunikorn_rest.encoding import COMPLETE, AnswerLists, EncodedList
 from yunikorn_rest.time_texts import rfc3339
 from yunikorn_service.runtime.sliced_reads import Slices
 

@@ -1,29 +1,37 @@
-"""Endpoints: a route, the function that answers it, and what the OpenAPI document says about both."""
+"""Endpoints: a route, the function that answers it, and what the OpenAPI document says about both.
+
+Paths of requests: decoding of names, and corrected paths of requests that only nearly match a route.
+
+Servers decode the percent escapes of a path once; an escaped slash therefore separates segments. Names of
+queues, users and groups are decoded a second time, like a query, as YuniKorn does: a client that sends a name
+with `/` or `%` escapes it twice.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import posixpath
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import attrs
 from starlette.requests import ClientDisconnect, Request
+from starlette.routing import compile_path
 
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
-from yunikorn_rest.encoding import encoded
+from yunikorn_rest.encoding import AnswerLists, LoopTurns, encoded
 from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.guards import SharedPlaces
 from yunikorn_rest.health_check import HealthBoard
 from yunikorn_rest.kept_history import KeptHistory
-from yunikorn_rest.loop_turns import LoopTurns
 from yunikorn_rest.paced_work import PacedWork
 from yunikorn_rest.profiler import Profiler
-from yunikorn_rest.request_paths import decoded_twice
 from yunikorn_rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
 from yunikorn_rest.sampled_history import SampledHistory
 from yunikorn_service.background import begin_shared
@@ -33,6 +41,42 @@ from yunikorn_service.runtime.sliced_reads import CoreReader, Reading, Slices
 if TYPE_CHECKING:
     from yunikorn_rest.metrics.service_metrics import ServiceMetrics
     from yunikorn_rest.operator_actions import OperatorChanges
+
+
+SAFE = "/:@!$&'()*+,;=-._~"
+"""Characters that need no escape in a path."""
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def decoded_twice(value: str) -> str:
+    """Return a name decoded like a query value; raises `RequestRefused` for an invalid escape."""
+    bad = _BAD_ESCAPE.search(value)
+    if bad is not None:
+        raise RequestRefused(400, f'invalid URL escape "{value[bad.start() : bad.start() + 3]}"')
+    return unquote_to_bytes(value.replace("+", " ")).decode("utf-8", "replace")
+
+
+class Spelling:
+    """Finds the correct spelling of paths with other letter case, `//`, `..`, or another final slash."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._known = []
+        for pattern in patterns:
+            regex, template, _ = compile_path(pattern)
+            self._known.append((re.compile(regex.pattern, re.IGNORECASE), template))
+
+    def corrected(self, path: str) -> str | None:
+        """Return the path that was probably meant, or None if no route is near."""
+        clean = posixpath.normpath("/" + path.lstrip("/"))
+        for meant in (path.rstrip("/"), f"{path}/", clean, f"{clean}/"):
+            for regex, template in self._known:
+                found = regex.match(meant)
+                if found is not None:
+                    corrected = template.format(**found.groupdict())
+                    if corrected != path:
+                        return corrected
+        return None
+
 
 T = TypeVar("T")
 

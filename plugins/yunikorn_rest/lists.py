@@ -17,10 +17,9 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
-from yunikorn_rest.endpoints import COUNT, Call, Query
-from yunikorn_rest.request_paths import SAFE
+from yunikorn_rest.encoding import AnswerLists
+from yunikorn_rest.endpoints import COUNT, SAFE, Call, Query
 from yunikorn_service.runtime.sliced_reads import Slices
 
 T = TypeVar("T")

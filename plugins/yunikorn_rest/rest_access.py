@@ -8,10 +8,10 @@ from pathlib import Path
 
 from yunikorn.errors import UsageError
 from yunikorn_rest.audit import Audit
+from yunikorn_rest.guards import Throttle
 from yunikorn_rest.operator_credentials import read_credentials, weak_permissions
 from yunikorn_rest.rest_settings import RestSettings
 from yunikorn_rest.route_access import AccessGate
-from yunikorn_rest.throttle import Throttle
 from yunikorn_service.host_address import HostAddress
 from yunikorn_service.service_settings import ServerTls
 

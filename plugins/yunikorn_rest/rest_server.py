@@ -3,6 +3,16 @@
 uvicorn serves the application. It leaves connections open whose request never arrives, waits without limit
 for clients that take no data, and resets connections whose body it does not read; `ClientConnection` closes
 the first two, and reads the rest of such a body. It also refuses requests for two hosts.
+
+A transport that sends the header of an answer and its body together.
+
+The HTTP server writes both one after the other. Two writes are two system calls, and in a process with a busy
+thread the event loop may lose the interpreter's lock for some milliseconds at each.
+
+The connections of a server, bounded in number: beyond the bound, a new one ends an old one.
+
+Each connection takes a file descriptor, and a server without any left accepts none, probes included. So the
+new connection is accepted, and one of the address with most connections ends, an idle one if there is any.
 """
 
 from __future__ import annotations
@@ -13,7 +23,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import httptools
@@ -21,11 +31,127 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from yunikorn_rest.connection_table import ConnectionTable
-from yunikorn_rest.guards import LOOPBACK, HostCheck, UnreadBodies
-from yunikorn_rest.joined_writes import JoinedWrites
+from yunikorn_rest.guards import LOOPBACK, HostCheck, UnreadBodies, network_of
 from yunikorn_rest.route_access import CERTIFICATE
 from yunikorn_service.background import begin_watched
+
+ENOUGH = 64 << 10
+"""Number of bytes from which data are sent at once."""
+
+
+class JoinedWrites(asyncio.Transport):
+    """Transport that collects what is written in one turn of the event loop."""
+
+    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._inner, self._loop = inner, loop
+        self._parts: list[bytes | bytearray | memoryview] = []
+        self._size = 0
+        self.sent = 0
+        """Number of bytes that were passed on."""
+        self.lingers = False
+        """True while a body arrives that is not complete."""
+        self.is_lingering = False
+        """True if only the rest of a body is awaited."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send data at the end of this turn of the event loop, or now if they are large."""
+        if not self._parts:
+            self._loop.call_soon(self.flush)
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= ENOUGH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send everything that was collected."""
+        parts, size, self._parts, self._size = self._parts, self._size, [], 0
+        self.sent += size
+        if parts and not self._inner.is_closing():
+            self._inner.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        """Send everything, and close the connection.
+
+        If `lingers` is set, the first call only ends what is sent. A connection that is closed while data
+        arrive is reset, and the client then loses what it has not read yet.
+        """
+        self.flush()
+        if not self.lingers or self.is_lingering or self._inner.is_closing():
+            self._inner.close()
+            return
+        self.is_lingering = True
+        self._inner.resume_reading()
+        if self._inner.can_write_eof():
+            self._inner.write_eof()
+
+    def abort(self) -> None:
+        """Close the connection without sending anything more."""
+        self._parts.clear()
+        self._inner.abort()
+
+    def is_closing(self) -> bool:
+        """Return True after `close` or `abort`."""
+        return self.is_lingering or self._inner.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return a property of the connection."""
+        return self._inner.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """Stop to read."""
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Continue to read."""
+        self._inner.resume_reading()
+
+
+class HeldConnection(Protocol):
+    """Connection in a table."""
+
+    @property
+    def is_idle(self) -> bool:
+        """True while no request is in progress."""
+        ...
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        ...
+
+
+class ConnectionTable:
+    """Connections by the address of their client, oldest first."""
+
+    def __init__(self, most: int) -> None:
+        """Create an empty table for at most so many connections."""
+        self._most = most
+        self._size = 0
+        self._by_address: dict[str, dict[HeldConnection, None]] = {}
+
+    def add(self, connection: HeldConnection, address: str) -> None:
+        """Add a connection, and end another one if there are too many."""
+        if self._size >= self._most:
+            crowded = max(self._by_address, key=lambda each: len(self._by_address[each]))
+            of_address = self._by_address[crowded]
+            ended = next((one for one in of_address if one.is_idle), next(iter(of_address)))
+            self._remove(ended, crowded)
+            ended.abort()
+        self._by_address.setdefault(network_of(address), {})[connection] = None
+        self._size += 1
+
+    def remove(self, connection: HeldConnection, address: str) -> None:
+        """Remove a connection that has ended."""
+        self._remove(connection, network_of(address))
+
+    def _remove(self, connection: HeldConnection, network: str) -> None:
+        found = self._by_address.get(network)
+        if found is None or connection not in found:
+            return
+        del found[connection]
+        self._size -= 1
+        if not found:
+            del self._by_address[network]
+
 
 _log = logging.getLogger("yunikorn.rest")
 

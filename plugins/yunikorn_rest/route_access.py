@@ -18,8 +18,8 @@ from starlette.requests import Request
 
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.audit import Action, Audit
+from yunikorn_rest.guards import Throttle
 from yunikorn_rest.operator_credentials import Credential, OperatorCredentials, Role
-from yunikorn_rest.throttle import Throttle
 
 if TYPE_CHECKING:
     from yunikorn.model.queue import Queue

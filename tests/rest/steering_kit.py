@@ -16,11 +16,11 @@ from tests.core.kit import RM
 from tests.rest.kit import DirectCore, Rest
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.audit import Audit
+from yunikorn_rest.guards import Throttle
 from yunikorn_rest.operator_actions import OperatorChanges
 from yunikorn_rest.operator_credentials import hash_of, parse_credentials
 from yunikorn_rest.route_access import CERTIFICATE, AccessGate
 from yunikorn_rest.routes.all_routes import ENDPOINTS
-from yunikorn_rest.throttle import Throttle
 
 VIEWER, OPERATOR, ADMIN = "token-of-vera", "token-of-otto", "token-of-anna"
 TOKENS = {"view": VIEWER, "operate": OPERATOR, "admin": ADMIN}

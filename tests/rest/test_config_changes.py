@@ -14,7 +14,7 @@ from tests.rest.steering_kit import ADMIN, OPERATOR, Steered, entries
 from yunikorn.config.load import load_config
 from yunikorn.framework.registry import Registry
 from yunikorn_rest.app import rest_app
-from yunikorn_rest.config_change_json import (
+from yunikorn_rest.config_changes import (
     ConfigChange,
     ConfigRequest,
     ConfigResult,

@@ -21,10 +21,8 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import PreemptionPolicy
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn_rest import decision_records as output
 from yunikorn_rest import decision_store
-from yunikorn_rest.decision_records import Decision
-from yunikorn_rest.decision_store import DecisionStore, Wish
+from yunikorn_rest.decision_store import Decision, DecisionStore, Wish
 from yunikorn_rest.event_store import EventStore
 
 _ = pytest.fixture(autouse=True)(clear)
@@ -381,7 +379,7 @@ def test_question_about_one_application_looks_at_few_blocks(monkeypatch: pytest.
         store.append(EventBatch([one], source=SOURCE))
     wish = Wish(SOURCE, "app-3")
     assert len(times(store, wish)) == 1000
-    made = output.decisions_in
+    made = decision_store.decisions_in
 
     def count(*arguments: Any) -> list[Decision]:
         looked.append(1)

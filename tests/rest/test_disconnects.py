@@ -20,9 +20,9 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.app import rest_app
+from yunikorn_rest.encoding import LoopTurns
 from yunikorn_rest.endpoints import EXPLANATIONS, READINGS, Call
 from yunikorn_rest.guards import SharedPlaces, unless_gone
-from yunikorn_rest.loop_turns import LoopTurns
 from yunikorn_rest.paced_work import Pace, PacedWork
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.async_scheduler import AsyncScheduler

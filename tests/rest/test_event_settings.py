@@ -17,8 +17,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.decision_store import DecisionStore
-from yunikorn_rest.event_settings import EventSettings, read_event_settings
-from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.event_store import EventSettings, EventStore, read_event_settings
 from yunikorn_rest.rest_settings import EventLimits
 
 

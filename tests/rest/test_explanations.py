@@ -15,7 +15,7 @@ from tests.rest.kit import Rest
 from tests.whole_readings import read_at_once
 from yunikorn.api import AdmissionPolicy, Application, AppSortPolicy, Ask, Predicate, SubmitPolicy, Wait
 from yunikorn.clock import SECOND
-from yunikorn_rest.commands.explanation_text import explanation_lines
+from yunikorn_rest.commands.explain import explanation_lines
 from yunikorn_service.grouped_explanations import KEYS, SCANNED, explain_in_groups, explained_in_slices
 
 _ = pytest.fixture(autouse=True)(clear)

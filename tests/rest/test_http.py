@@ -15,7 +15,7 @@ from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from yunikorn_rest.answers import Answer
 from yunikorn_rest.encoding import to_bytes
-from yunikorn_rest.request_paths import Spelling
+from yunikorn_rest.endpoints import Spelling
 
 CORS = {
     "access-control-allow-origin": "*",

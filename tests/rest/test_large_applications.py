@@ -8,9 +8,8 @@ import pytest
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
-from yunikorn_rest import answer_lists, application_reader, shapes
-from yunikorn_rest.answer_lists import AnswerLists
-from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_rest import application_reader, encoding, shapes
+from yunikorn_rest.encoding import AnswerLists, LoopTurns
 from yunikorn_service.runtime.sliced_reads import STALLED
 
 PATHS = (
@@ -40,7 +39,7 @@ def test_answer_is_the_same(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest(cluster())
     whole = rest.get(path)
     monkeypatch.setattr(application_reader, "LARGE", 5)
-    monkeypatch.setattr(answer_lists, "MOST", 3)
+    monkeypatch.setattr(encoding, "MOST", 3)
     apart = rest.get(path)
     assert apart.content == whole.content
     assert apart.headers["etag"] == whole.headers["etag"]
@@ -89,7 +88,7 @@ def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: p
 
 
 def test_heavy_parts_wait_for_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_lists, "HEAVIEST", 10)
+    monkeypatch.setattr(encoding, "HEAVIEST", 10)
 
     async def scenario() -> None:
         parts = AnswerLists(LoopTurns(lambda: 0))

@@ -14,8 +14,8 @@ from tests.core.kit import RM, document, partition, queue
 from tests.rest.steering_kit import ADMIN, VIEWER, Steered
 from tests.rest.test_openapi import EXAMPLES, KNOWN
 from yunikorn_rest.endpoints import Endpoint
+from yunikorn_rest.guards import PERIOD, Throttle
 from yunikorn_rest.routes.all_routes import ENDPOINTS
-from yunikorn_rest.throttle import PERIOD, Throttle
 from yunikorn_service.log_levels import LogLevels
 
 CHANGING = [one for one in ENDPOINTS if one.changes]

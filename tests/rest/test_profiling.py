@@ -16,8 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tests.core.kit import RM
 from tests.rest.kit import Rest
 from yunikorn.clock import stopwatch
-from yunikorn_rest.pprof import ProfileWriter, StackFrame, ValueType
-from yunikorn_rest.profiler import Profiler, Sampler, thread_cpu
+from yunikorn_rest.profiler import Profiler, ProfileWriter, Sampler, StackFrame, ValueType, thread_cpu
 from yunikorn_rest.routes.profiling_routes import MISSING
 
 MESSAGES = {

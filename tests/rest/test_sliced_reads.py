@@ -23,8 +23,8 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import MOST, AnswerLists
 from yunikorn_rest.answers import RequestRefused
+from yunikorn_rest.encoding import MOST, AnswerLists
 from yunikorn_rest.endpoints import Call, RestContext
 from yunikorn_rest.lists import Page
 from yunikorn_rest.lookup import find_partition

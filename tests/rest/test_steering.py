@@ -14,9 +14,9 @@ from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from tests.rest.steering_kit import ADMIN, OPERATOR, TOKENS, VIEWER, Steered, entries
 from yunikorn_rest.audit import Audit
+from yunikorn_rest.guards import BURST, PERIOD
 from yunikorn_rest.operator_actions import Change
 from yunikorn_rest.route_access import Caller
-from yunikorn_rest.throttle import BURST, PERIOD
 
 CONFIG = configuration(
     queue("a"),

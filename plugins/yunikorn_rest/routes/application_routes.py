@@ -9,9 +9,9 @@ from yunikorn.model.application import Application
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import APPLICATION, REJECTED, compatible_state
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.application_reader import is_waiting, read_application
+from yunikorn_rest.encoding import AnswerLists
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import (

@@ -8,8 +8,7 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.answers import Answer, RequestRefused
-from yunikorn_rest.decision_records import Decision, DecisionKind
-from yunikorn_rest.decision_store import DecisionStore, Wish
+from yunikorn_rest.decision_store import Decision, DecisionKind, DecisionStore, Wish
 from yunikorn_rest.endpoints import COUNT, Call, Query, Route
 from yunikorn_rest.lists import limit_of
 from yunikorn_rest.lookup import QUEUE_PATH, check_queue_name, find_partition, refuse_unknown_queue

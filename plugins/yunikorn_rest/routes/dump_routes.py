@@ -15,11 +15,10 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import TEXT, Answer
 from yunikorn_rest.app import redirect
 from yunikorn_rest.config_shapes import Configuration
-from yunikorn_rest.encoding import EncodedList
+from yunikorn_rest.encoding import AnswerLists, EncodedList
 from yunikorn_rest.endpoints import Call, Route
 from yunikorn_rest.partition_reader import active_applications_of, read_partition, read_rules
 from yunikorn_rest.queue_reader import read_tree

@@ -9,8 +9,8 @@ from yunikorn.model.node import Node
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
+from yunikorn_rest.encoding import AnswerLists
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import find_partition, known_state

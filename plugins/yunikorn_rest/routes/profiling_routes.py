@@ -12,8 +12,7 @@ from functools import partial
 from yunikorn_rest.answers import TEXT, Answer, RequestRefused, plain_error
 from yunikorn_rest.endpoints import Call, Endpoint, Query, Route
 from yunikorn_rest.lists import unsigned
-from yunikorn_rest.pprof import CONTENT_TYPE
-from yunikorn_rest.profiler import heap_profile, thread_profile
+from yunikorn_rest.profiler import CONTENT_TYPE, heap_profile, thread_profile
 from yunikorn_rest.routes.dump_routes import stacks
 
 PPROF = "/debug/pprof/"

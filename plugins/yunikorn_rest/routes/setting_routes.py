@@ -9,7 +9,7 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import Answer, RequestRefused
-from yunikorn_rest.config_change_json import ConfigChanger, ConfigRequest, ConfigResult
+from yunikorn_rest.config_changes import ConfigChanger, ConfigRequest, ConfigResult
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.operator_actions import Change
 from yunikorn_rest.route_access import RouteAccess

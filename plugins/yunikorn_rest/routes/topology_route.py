@@ -7,8 +7,8 @@ from collections.abc import Generator, Iterable
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.text import suggest
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
+from yunikorn_rest.encoding import AnswerLists
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import SIMILAR, find_partition

@@ -8,8 +8,8 @@ from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn_rest import shapes
-from yunikorn_rest.answer_lists import AnswerLists
 from yunikorn_rest.answers import Answer, RequestRefused
+from yunikorn_rest.encoding import AnswerLists
 from yunikorn_rest.endpoints import Call, Route
 from yunikorn_rest.lists import PAGES, Page, listed
 from yunikorn_rest.lookup import check_group_name, check_user_name, find_partition

@@ -13,7 +13,6 @@ from yunikorn_rest.web import (
     application_list_page,
     application_page,
     event_list_page,
-    live,
     node_pages,
     plugin_list_page,
     queue_pages,
@@ -24,6 +23,7 @@ from yunikorn_rest.web import (
 from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.overview_page import Overview
 from yunikorn_rest.web.page_server import MakeView, PageServer
+from yunikorn_rest.web.rendering import live
 
 
 @attrs.frozen
@@ -62,5 +62,5 @@ def pages(stopwatch: Callable[[], int], *, has_history: bool = False) -> Pages:
     }
     if charts is not None:
         found = with_past(found, charts)
-    endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live.live)
+    endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live)
     return Pages(endpoints, server.error_page)

@@ -1,8 +1,11 @@
-"""Page with the list of applications."""
+"""Page with the list of applications.
+
+Rows of applications in lists.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -10,12 +13,56 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.states import APPLICATION, FINAL_STATES
+from yunikorn_rest import shapes
+from yunikorn_rest.application_reader import read_summary
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.partition_reader import active_applications_of
-from yunikorn_rest.web.application_rows import AppRow, read_rows
 from yunikorn_rest.web.frame import PageFrame, read_frame_at
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, sorted_part, wanted_number
+
+STEP = 500
+"""Number of requests that are counted without a pause."""
+ROWS = 10
+"""Number of applications that are read without a pause."""
+
+
+@attrs.frozen(kw_only=True)
+class AppRow:
+    """An application in a list."""
+
+    application: shapes.Application
+    running: int
+    """Number of allocations."""
+    waiting: int
+    """Number of allocations that it waits for."""
+
+
+def count_waiting(app: Application) -> Generator[None, None, int]:
+    """Count the pending allocations of an application."""
+    total = 0
+    for index, ask in enumerate(list(app.asks.values())):
+        total += ask.pending
+        if index % STEP == STEP - 1:
+            yield
+    return total
+
+
+def read_rows(
+    chosen: Iterable[Application], is_known: Callable[[Application], bool], partition: str
+) -> Generator[None, None, list[AppRow]]:
+    """Read rows of applications; those that are no longer known are left out."""
+    found: list[AppRow] = []
+    for app in chosen:
+        if not is_known(app):
+            continue
+        running, shape = len(app.allocations), read_summary(app, partition)
+        waiting = yield from count_waiting(app)
+        found.append(AppRow(application=shape, running=running, waiting=waiting))
+        if len(found) % ROWS == 0:
+            yield
+    return found
+
 
 ACTIVE, WAITING, ENDED, ALL = "active", "waiting", "ended", "all"
 GROUPS = {ACTIVE: "active", WAITING: "with waiting tasks", ENDED: "ended", ALL: "all"}

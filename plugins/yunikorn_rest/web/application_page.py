@@ -18,7 +18,7 @@ from yunikorn_rest.application_reader import in_steps, read_allocation, read_sum
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.explain_shapes import WaitExplanation
 from yunikorn_rest.routes.explanation_routes import read_awaited, read_explanation
-from yunikorn_rest.web.application_rows import count_waiting
+from yunikorn_rest.web.application_list_page import count_waiting
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, part_of, wanted_number

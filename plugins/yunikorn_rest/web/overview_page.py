@@ -25,7 +25,7 @@ from yunikorn_rest.routes.plugin_route import installed_plugins
 from yunikorn_rest.routes.scheduler_routes import latest_health
 from yunikorn_rest.web.amount_bars import AmountBar, bar
 from yunikorn_rest.web.chart_board import ChartBoard
-from yunikorn_rest.web.event_rows import EventRow, latest_rows
+from yunikorn_rest.web.event_list_page import EventRow, latest_rows
 from yunikorn_rest.web.frame import PageFrame, read_frame
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.plugin_list_page import fault_rows

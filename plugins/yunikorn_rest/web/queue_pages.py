@@ -15,7 +15,7 @@ from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.queue_reader import read_queue, read_tree
 from yunikorn_rest.web.amount_bars import AmountBar, bar
-from yunikorn_rest.web.application_rows import AppRow, read_rows
+from yunikorn_rest.web.application_list_page import AppRow, read_rows
 from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.page_server import PageContent

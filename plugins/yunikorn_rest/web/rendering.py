@@ -1,4 +1,10 @@
-"""HTML of pages and their files: templates, rendered in short pieces, with headers that protect a page."""
+"""HTML of pages and their files: templates, rendered in short pieces, with headers that protect a page.
+
+Notices of changes to open pages, as Server-Sent Events, at most one each second.
+
+A page needs to know that something has changed, and then fetches itself again. The stream of all events would
+tell a browser the same with tens of thousands of messages a second.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import asyncio
 import functools
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,14 +21,17 @@ import attrs
 
 from yunikorn import __version__
 from yunikorn.quantities import ordered
-from yunikorn_rest.encoding import PIECE
-from yunikorn_rest.loop_turns import LoopTurns
+from yunikorn_rest.answers import Answer, RequestRefused
+from yunikorn_rest.encoding import PIECE, LoopTurns
+from yunikorn_rest.endpoints import Call, Route
+from yunikorn_rest.event_streams import EVENT_STREAM, HEARTBEAT, EventStream, OpenStream
 from yunikorn_rest.web import amount_bars, time_phrases
 from yunikorn_rest.web.frame import address
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
 
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FOLDER = "/static"
@@ -171,3 +180,48 @@ def breakable(name: str) -> Markup:
     for char in "./-_":
         found = found.replace(char, Markup(f"{char}<wbr>"))
     return found
+
+
+PAUSE = 1.0
+"""Seconds between two notices."""
+
+
+@attrs.frozen(kw_only=True)
+class ChangeStream(EventStream):
+    """Answer that sends a message after each change, and another one when the changes have ended.
+
+    The last message is later than the last change by more than the time for which a page is kept.
+    """
+
+    pause: float = PAUSE
+
+    async def _pieces(self, stream: OpenStream) -> AsyncIterator[bytes]:
+        store = self.hub.store
+        yield b"retry: 2000\nevent: open\ndata: %b\n\n" % store.instance.encode()
+        is_settled = True
+        while not stream.is_over:
+            stream.wake.clear()
+            _, following = store.bounds
+            if following == stream.position and is_settled:
+                try:
+                    async with asyncio.timeout(HEARTBEAT):
+                        await stream.wake.wait()
+                except TimeoutError:
+                    yield b"event: beat\ndata:\n\n"
+                continue
+            is_settled = following == stream.position
+            stream.position = following
+            yield b"event: change\ndata: %d\n\n" % following
+            await asyncio.sleep(self.pause)
+
+
+@Route("/live", content_type=EVENT_STREAM, errors=(404, 503), cross_origin=False, is_unlimited=True)
+async def live(call: Call) -> Answer:
+    """Notices of changes for open pages."""
+    hub = call.context.events
+    if hub is None:
+        raise RequestRefused(404, "no events are kept, so there are no notices of changes")
+    host = call.caller.address
+    if not hub.has_room(host):
+        raise RequestRefused(503, "Too many streaming connections")
+    return ChangeStream(hub=hub, host=host, position=hub.store.bounds[1], as_messages=True, headers=HEADERS)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rest.commands.operator_kit import Run, answered
 from tests.rest.kit import Rest
-from yunikorn_rest.commands.explanation_text import explanation_lines, ordinal
+from yunikorn_rest.commands.explain import explanation_lines, ordinal
 
 
 def test_a_waiting_application(run: Run, asked: list[str]) -> None:

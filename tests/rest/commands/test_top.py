@@ -16,8 +16,7 @@ from tests.rest.commands.operator_kit import Run, answered
 from tests.rest.kit import Rest
 from yunikorn.cli.main import main
 from yunikorn_rest.commands.rest_client import NotFound, ServerAddress, open_server
-from yunikorn_rest.commands.terminal import KeyReader
-from yunikorn_rest.commands.top import next_interval
+from yunikorn_rest.commands.top import KeyReader, next_interval
 from yunikorn_rest.commands.top_feed import Feed, Snapshot
 from yunikorn_rest.commands.top_layout import Glyphs, TopLayout, bar_width
 from yunikorn_rest.commands.top_screen import Moment, Screen, ViewChoice

@@ -21,8 +21,7 @@ from tests.service.process import Start
 from tests.service.test_reloading import config_map
 from yunikorn.framework.registry import Registry
 from yunikorn_rest.answers import RequestRefused
-from yunikorn_rest.config_change_json import ConfigRequest, ConfigResult
-from yunikorn_rest.config_changes import ConfigChanges
+from yunikorn_rest.config_changes import ConfigChanges, ConfigRequest, ConfigResult
 from yunikorn_rest.operator_credentials import hash_of
 from yunikorn_service.config_files import ConfigFiles, LoadedConfigurations, Reloading
 

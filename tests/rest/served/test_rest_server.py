@@ -19,8 +19,7 @@ from tests.service.kit import PATIENCE
 from yunikorn_rest.answers import Answer
 from yunikorn_rest.app import rest_app
 from yunikorn_rest.guards import SharedPlaces, host_name
-from yunikorn_rest.joined_writes import ENOUGH, JoinedWrites
-from yunikorn_rest.rest_server import SEND_BUFFER, RestServer, ServerLimits
+from yunikorn_rest.rest_server import ENOUGH, SEND_BUFFER, JoinedWrites, RestServer, ServerLimits
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 from yunikorn_service.descriptors import raise_descriptor_limit
 

@@ -11,7 +11,7 @@ from tests.rest.web.kit import Page, Web
 from tests.topology.racks import GPUS, fill, gang, racks
 from yunikorn.interface.messages import NodeAction
 from yunikorn_rest.topology_shapes import DomainGang, DomainUse
-from yunikorn_rest.web.rack_cells import COLOURS, cell_of, colours_of
+from yunikorn_rest.web.rack_pages import COLOURS, cell_of, colours_of
 
 
 @pytest.fixture(scope="module")
