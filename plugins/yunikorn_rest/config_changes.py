@@ -16,7 +16,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
@@ -86,18 +86,6 @@ class ConfigText:
 
     text: bytes
     checksum: str
-
-
-class ConfigChanger(Protocol):
-    """Owner of the configurations of a service."""
-
-    async def text(self, policy_group: str, rm_id: str) -> ConfigText:
-        """Return the text of a policy group, or that of a resource manager itself; raises `Refused`."""
-        ...
-
-    async def change(self, request: ConfigRequest) -> ConfigResult:
-        """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `Refused`."""
-        ...
 
 
 # -- differences -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.audit import FAILED, REFUSED, Audit, AuditUnavailable
-from yunikorn_rest.config_changes import ConfigChanger
+from yunikorn_rest.config_changes import ConfigChanges
 from yunikorn_rest.route_access import Caller
 from yunikorn_service.background import begin_shared
 from yunikorn_service.fields import always
@@ -43,7 +43,7 @@ class OperatorChanges:
 
     core: Steerable
     audit: Audit
-    configuration: ConfigChanger | None = None
+    configuration: ConfigChanges | None = None
     """Owner of the configurations; None if they cannot be changed."""
 
     async def act(

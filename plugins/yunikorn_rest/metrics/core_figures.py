@@ -138,17 +138,17 @@ def _read_queues(partition: Partition, found: CoreFigures) -> Generator[None, No
 
 
 def _read_queue(queue: Queue, figures: QueueFigures) -> None:
-    known, allocated = figures.amounts, queue.allocated
-    for name, amount in allocated.items():
-        _add(known, f"allocated {name}", amount)
-    for name, amount in queue.demand.items():
-        _add(known, f"pending {name}", amount - allocated.get(name, 0))
-    for name, amount in queue.guaranteed.items():
-        _add(known, f"guaranteed {name}", amount)
-    for name, amount in (queue.max or NOTHING).items():
-        _add(known, f"max {name}", amount)
-    for name, amount in queue.preempting.items():
-        _add(known, f"preempting {name}", amount)
+    allocated = queue.allocated
+    pending = {name: amount - allocated.get(name, 0) for name, amount in queue.demand.items()}
+    for state, amounts in (
+        ("allocated", allocated),
+        ("pending", pending),
+        ("guaranteed", queue.guaranteed),
+        ("max", queue.max or NOTHING),
+        ("preempting", queue.preempting),
+    ):
+        for name, amount in amounts.items():
+            _add(figures.amounts, f"{state} {name}", amount)
     figures.max_applications += queue.max_applications
 
 

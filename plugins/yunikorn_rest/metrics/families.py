@@ -30,6 +30,8 @@ ENDED_STATES = ("completed", "failed", "rejected")
 RESOURCE_STATES = ("guaranteed", "max", "allocated", "pending", "preempting")
 """Label values of the amounts of a queue; beside them there is `maxRunningApps` of the resource `apps`."""
 REFUSED = ("application", "ask", "node", "node update", "release")
+OF_YUNIKORN = ("yunikorn_scheduler_", "yunikorn_queue_", "yunikorn_{queue}_", "promhttp_")
+"""Beginnings of the names of families that YuniKorn 1.9 has."""
 
 
 @attrs.frozen
@@ -44,8 +46,11 @@ class Family:
     help: str
     values: str = ""
     """Values of the last label, for the documentation; empty if they are names."""
-    own: bool = False
-    """True for families that YuniKorn 1.9 lacks."""
+
+    @property
+    def own(self) -> bool:
+        """True for families that YuniKorn 1.9 lacks."""
+        return not self.name.startswith(OF_YUNIKORN)
 
     def named(self, name: str) -> str:
         """Return the name of the family with this resource or queue in it, as YuniKorn 1.9 spells it."""
@@ -65,16 +70,16 @@ def metric_name(name: str) -> str:
     return f"_{permitted}" if permitted[:1].isdigit() else permitted
 
 
-def _counter(name: str, text: str, *labels: str, values: str = "", own: bool = False) -> Family:
-    return Family(name, COUNTER, labels, text, values, own)
+def _counter(name: str, text: str, *labels: str, values: str = "") -> Family:
+    return Family(name, COUNTER, labels, text, values)
 
 
-def _gauge(name: str, text: str, *labels: str, values: str = "", own: bool = False) -> Family:
-    return Family(name, GAUGE, labels, text, values, own)
+def _gauge(name: str, text: str, *labels: str, values: str = "") -> Family:
+    return Family(name, GAUGE, labels, text, values)
 
 
-def _histogram(name: str, text: str, *labels: str, values: str = "", own: bool = False) -> Family:
-    return Family(name, HISTOGRAM, labels, text, values, own)
+def _histogram(name: str, text: str, *labels: str, values: str = "") -> Family:
+    return Family(name, HISTOGRAM, labels, text, values)
 
 
 ATTEMPTS = _counter(
@@ -167,45 +172,29 @@ SCRAPING = _gauge("promhttp_metric_handler_requests_in_flight", "Scrapes that ar
 DECISION = _histogram(
     "yunikorn_decision_latency_seconds",
     "Time of a decision that made an allocation, in seconds, in one of 64 decisions.",
-    own=True,
 )
-DECISIONS = _counter("yunikorn_decisions_total", "Allocations made by rounds of decisions.", own=True)
-STEPS = _counter(
-    "yunikorn_core_steps_total", "Steps of the core's thread that had something to do.", own=True
-)
-BUSY = _counter(
-    "yunikorn_core_busy_seconds_total", "Time of the steps of the core's thread, in seconds.", own=True
-)
-INBOX = _gauge("yunikorn_inbox_entries", "Messages and calls that wait for the core.", own=True)
+DECISIONS = _counter("yunikorn_decisions_total", "Allocations made by rounds of decisions.")
+STEPS = _counter("yunikorn_core_steps_total", "Steps of the core's thread that had something to do.")
+BUSY = _counter("yunikorn_core_busy_seconds_total", "Time of the steps of the core's thread, in seconds.")
+INBOX = _gauge("yunikorn_inbox_entries", "Messages and calls that wait for the core.")
 INBOX_CAPACITY = _gauge(
-    "yunikorn_inbox_capacity_entries",
-    "Number of entries in the inbox at which senders have to wait.",
-    own=True,
+    "yunikorn_inbox_capacity_entries", "Number of entries in the inbox at which senders have to wait."
 )
-SESSIONS = _gauge(
-    "yunikorn_sessions", "Sessions of resource managers.", "state", values="running, paused", own=True
-)
+SESSIONS = _gauge("yunikorn_sessions", "Sessions of resource managers.", "state", values="running, paused")
 REFUSALS = _counter(
     "yunikorn_refused_entries_total",
     "Entries of updates that were refused.",
     "kind",
     values=", ".join(REFUSED),
-    own=True,
 )
 PLUGIN_TIME = _counter(
     "yunikorn_plugin_seconds_total",
     "Time of the core's thread in a plugin, in seconds, estimated from ten samples per second.",
     "plugin",
     "operation",
-    own=True,
 )
 PLUGIN_CALLS = _counter(
-    "yunikorn_plugin_calls_total",
-    "Calls of a method of a plugin, with --stats.",
-    "plugin",
-    "kind",
-    "method",
-    own=True,
+    "yunikorn_plugin_calls_total", "Calls of a method of a plugin, with --stats.", "plugin", "kind", "method"
 )
 PLUGIN_CALL_TIME = _counter(
     "yunikorn_plugin_call_seconds_total",
@@ -213,7 +202,6 @@ PLUGIN_CALL_TIME = _counter(
     "plugin",
     "kind",
     "method",
-    own=True,
 )
 PLUGIN_REFUSALS = _counter(
     "yunikorn_plugin_refusals_total",
@@ -221,78 +209,58 @@ PLUGIN_REFUSALS = _counter(
     "plugin",
     "kind",
     "method",
-    own=True,
 )
 PLUGIN_FAULTS = _counter(
-    "yunikorn_plugin_faults_total",
-    "Failures of a plugin that were contained.",
-    "plugin",
-    "operation",
-    own=True,
+    "yunikorn_plugin_faults_total", "Failures of a plugin that were contained.", "plugin", "operation"
 )
-SINK_WAITING = _gauge("yunikorn_sink_events_waiting", "Events that wait for an event sink.", "sink", own=True)
-SINK_TAKEN = _counter(
-    "yunikorn_sink_events_taken_total", "Events that an event sink has taken.", "sink", own=True
-)
+SINK_WAITING = _gauge("yunikorn_sink_events_waiting", "Events that wait for an event sink.", "sink")
+SINK_TAKEN = _counter("yunikorn_sink_events_taken_total", "Events that an event sink has taken.", "sink")
 SINK_DROPPED = _counter(
-    "yunikorn_sink_events_dropped_total",
-    "Events that an event sink lost because it was too slow.",
-    "sink",
-    own=True,
+    "yunikorn_sink_events_dropped_total", "Events that an event sink lost because it was too slow.", "sink"
 )
 WAITING_APPS = _gauge(
     "yunikorn_waiting_applications",
     "Applications that are not accepted yet, because the answer of a policy is awaited.",
     "policy",
-    own=True,
 )
-POLICY_CALLS = _gauge("yunikorn_policy_calls_in_progress", "Calls of policies by worker threads.", own=True)
+POLICY_CALLS = _gauge("yunikorn_policy_calls_in_progress", "Calls of policies by worker threads.")
 POLICY_CALLS_STUCK = _gauge(
     "yunikorn_policy_calls_stuck",
     "Calls of policies that were given up because they took too long, and have not returned.",
-    own=True,
 )
 POLICY_CALLS_GIVEN_UP = _counter(
-    "yunikorn_policy_calls_given_up_total", "Calls of policies that were given up.", own=True
+    "yunikorn_policy_calls_given_up_total", "Calls of policies that were given up."
 )
-EVENTS = _counter("yunikorn_events_total", "Events that the event store has received.", own=True)
-EVENTS_STORED = _gauge("yunikorn_events_stored", "Events in the event store.", own=True)
-EVENTS_CAPACITY = _gauge("yunikorn_events_capacity", "Number of events that the event store keeps.", own=True)
-DECISIONS_STORED = _gauge(
-    "yunikorn_decisions_stored", "Decisions in the store of recent decisions.", own=True
-)
-EVENT_STREAMS = _gauge("yunikorn_event_streams", "Streams of events in progress.", own=True)
+EVENTS = _counter("yunikorn_events_total", "Events that the event store has received.")
+EVENTS_STORED = _gauge("yunikorn_events_stored", "Events in the event store.")
+EVENTS_CAPACITY = _gauge("yunikorn_events_capacity", "Number of events that the event store keeps.")
+DECISIONS_STORED = _gauge("yunikorn_decisions_stored", "Decisions in the store of recent decisions.")
+EVENT_STREAMS = _gauge("yunikorn_event_streams", "Streams of events in progress.")
 EVENT_STREAMS_REFUSED = _counter(
     "yunikorn_event_streams_refused_total",
     "Streams of events that were refused, because there were too many.",
-    own=True,
 )
 EVENTS_MISSED = _counter(
     "yunikorn_event_stream_missed_events_total",
     "Events that streams missed, because their clients were too slow.",
-    own=True,
 )
 HISTORY_BACKLOG = _gauge(
-    "yunikorn_history_backlog", "Events and rows that are not in the database of the history yet.", own=True
+    "yunikorn_history_backlog", "Events and rows that are not in the database of the history yet."
 )
 HISTORY_LOST = _counter(
     "yunikorn_history_lost_total",
     "Events and rows that the history lost, because its database was away for too long.",
-    own=True,
 )
 HISTORY_COMMITTED = _gauge(
-    "yunikorn_history_committed_seconds", "Unix time of the latest commit of the history.", own=True
+    "yunikorn_history_committed_seconds", "Unix time of the latest commit of the history."
 )
-HISTORY_AWAY = _gauge(
-    "yunikorn_history_away", "1 while the database of the history cannot be written.", own=True
-)
+HISTORY_AWAY = _gauge("yunikorn_history_away", "1 while the database of the history cannot be written.")
 IDLE_SLICES = _gauge(
     "yunikorn_topology_idle_slices",
     "Gangs of so many whole nodes that idle nodes have room for, each in one domain of the level.",
     "level",
     "nodes",
     values="1, 2, 4, 8, … up to the nodes of the largest domain",
-    own=True,
 )
 DOMAINS = _gauge(
     "yunikorn_topology_domains",
@@ -300,9 +268,8 @@ DOMAINS = _gauge(
     "level",
     "state",
     values="idle, used",
-    own=True,
 )
-BUILD = _gauge("yunikorn_build_info", "Version of the scheduler; always 1.", "version", own=True)
+BUILD = _gauge("yunikorn_build_info", "Version of the scheduler; always 1.", "version")
 
 FAMILIES = tuple(one for one in vars().values() if isinstance(one, Family))
 """All families, in the order of the exposition; those of the process and of Python follow."""

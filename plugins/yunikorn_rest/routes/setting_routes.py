@@ -9,7 +9,7 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import Answer, RequestRefused
-from yunikorn_rest.config_changes import ConfigChanger, ConfigRequest, ConfigResult
+from yunikorn_rest.config_changes import ConfigChanges, ConfigRequest, ConfigResult
 from yunikorn_rest.endpoints import Call, Query, Route
 from yunikorn_rest.operator_actions import Change
 from yunikorn_rest.route_access import RouteAccess
@@ -43,7 +43,7 @@ async def configuration_text(call: Call) -> Answer:
     return Answer(pieces=(found.text,), content_type=YAML, headers=etag)
 
 
-def _changer(call: Call) -> ConfigChanger:
+def _changer(call: Call) -> ConfigChanges:
     changer = steering_of(call).configuration
     if changer is None:
         raise RequestRefused(409, "this scheduler has no configurations that can be changed here")
