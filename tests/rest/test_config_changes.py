@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -217,7 +218,7 @@ class OneGroup:
 def test_audit_log_names_the_policy_group_that_was_changed(tmp_path: Path) -> None:
     rest = Steered(RM(), tmp_path / "audit")
     assert rest.context.steering is not None
-    steering = attrs.evolve(rest.context.steering, configuration=OneGroup())
+    steering = attrs.evolve(rest.context.steering, configuration=cast(Any, OneGroup()))
     rest.app = rest_app(attrs.evolve(rest.context, steering=steering), ENDPOINTS)
     assert rest.ask("PUT", "config", ADMIN, content=b"partitions: []").status_code == 200
     begun, done = entries(tmp_path / "audit")

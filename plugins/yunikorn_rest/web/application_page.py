@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Sequence
+from typing import Any
 
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.allocation import Allocation, TerminationType
 from yunikorn.model.application import Application
-from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import FINAL_STATES
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.application_reader import in_steps, read_allocation, read_summary
 from yunikorn_rest.endpoints import Call
-from yunikorn_rest.explain_shapes import WaitExplanation
 from yunikorn_rest.routes.explanation_routes import read_awaited, read_explanation
 from yunikorn_rest.web.application_list_page import count_waiting
-from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn_rest.web.frame import PageFrame, read_frame_at, unknown_object
 from yunikorn_rest.web.page_server import PageContent
-from yunikorn_rest.web.paging import PagePosition, part_of, wanted_number
+from yunikorn_rest.web.paging import part_of, wanted_number
 
 GROUPS = 25
 """Largest number of groups of waiting requests that are explained."""
@@ -61,42 +60,28 @@ class TaskRow:
     running: Segment
 
 
-@attrs.frozen(kw_only=True)
-class OneApplication:
-    """An application as it was read."""
-
-    frame: PageFrame
-    shape: shapes.Application | None
-    """None if a policy decides about its acceptance."""
-    explanation: WaitExplanation | None
-    tasks: Counter[str]
-    allocations: Sequence[shapes.Allocation]
-    part: PagePosition
+Found = tuple[PageFrame, shapes.Application | None, dict[str, Any]]
+"""Frame, application (None while a policy decides about its acceptance), and the rest of the page."""
 
 
-def _read_page(
-    scheduler: Scheduler, key: str, app_id: str, number: int
-) -> Generator[None, None, OneApplication]:
+def _read_page(scheduler: Scheduler, key: str, app_id: str, number: int) -> Generator[None, None, Found]:
     """Read an application, whether it has ended or not."""
     frame, at = read_frame_at(scheduler, key)
     if app_id in at.submitted:
-        return OneApplication(
-            frame=frame,
-            shape=None,
-            explanation=read_awaited(at, app_id),
-            tasks=Counter(),
-            allocations=(),
-            part=part_of(0, 1),
-        )
+        return frame, None, {"explanation": read_awaited(at, app_id)}
     app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
     if app is None:
-        raise _unknown(scheduler, frame, at, app_id)
-    return (yield from _read(scheduler, frame, at, app, number))
-
-
-def _read(
-    scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, app: Application, number: int
-) -> Generator[None, None, OneApplication]:
+        known = [*at.partition.applications, *at.partition.ended]
+        more = " Ended applications are forgotten after some time."
+        raise unknown_object(
+            scheduler,
+            frame,
+            "application",
+            app_id,
+            known,
+            lambda other: app_id in other.applications or app_id in other.ended,
+            more,
+        )
     shape, every = read_summary(app, at.name), list(app.allocations.values())
     part = part_of(len(every), number)
     latest = every[::-1][max(0, part.first - 1) : part.last]
@@ -105,14 +90,8 @@ def _read(
     explanation = None
     if app.state not in FINAL_STATES and (tasks["waiting"] or tasks["held"]):
         explanation = yield from read_explanation(scheduler, at, app, GROUPS)
-    return OneApplication(
-        frame=frame,
-        shape=shape,
-        explanation=explanation,
-        tasks=tasks,
-        allocations=allocations,
-        part=part,
-    )
+    content = {"explanation": explanation, "tasks": tasks, "allocations": allocations, "part": part}
+    return frame, shape, content
 
 
 def _count(app: Application, every: Sequence[Allocation]) -> Generator[None, None, Counter[str]]:
@@ -129,22 +108,6 @@ def _count(app: Application, every: Sequence[Allocation]) -> Generator[None, Non
             yield
     found["waiting"] = yield from count_waiting(app)
     return found
-
-
-def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, app_id: str) -> Unknown:
-    elsewhere = [
-        (f"{app_id} in partition {name.key}", frame.at(name.key).url("/application", id=app_id))
-        for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
-        if other is not at and (app_id in other.partition.applications or app_id in other.partition.ended)
-    ]
-    return Unknown(
-        f"There is no application {app_id}. Ended applications are forgotten after some time.",
-        frame,
-        app_id,
-        [*at.partition.applications, *at.partition.ended],
-        lambda one: frame.url("/application", id=one),
-        elsewhere,
-    )
 
 
 # -- the course of an application ------------------------------------------------------------------------
@@ -204,27 +167,22 @@ async def view(call: Call) -> PageContent:
     if not app_id:
         raise RequestRefused(400, "The address names no application: /application?id=ID.")
     key, number = call.query("partition"), wanted_number(call)
-    found = await call.read(lambda core: _read_page(core, key, app_id, number))
-    content: dict[str, object] = {
-        "id": app_id,
-        "app": found.shape,
-        "explanation": found.explanation,
-        "runs": (),
-    }
-    if found.shape is not None:
-        span, segments = states_of(found.shape, found.frame.now)
+    frame, app, content = await call.read(lambda core: _read_page(core, key, app_id, number))
+    content |= {"id": app_id, "app": app, "runs": ()}
+    if app is not None:
+        span, segments = states_of(app, frame.now)
+        counts = content["tasks"]
         content |= {
             "tasks": [
-                (state, words, found.tasks[state])
+                (state, words, counts[state])
                 for state, words in TASKS.items()
-                if found.tasks[state] or state in ("running", "waiting")
+                if counts[state] or state in ("running", "waiting")
             ],
             "span": span,
             "segments": segments,
-            "rows": task_rows(found.allocations, span),
-            "part": found.part,
-            "is_over": found.shape.application_state in FINAL_STATES,
+            "rows": task_rows(content["allocations"], span),
+            "is_over": app.application_state in FINAL_STATES,
         }
     return PageContent(
-        template="application.html", title=app_id, section="/applications", frame=found.frame, content=content
+        template="application.html", title=app_id, section="/applications", frame=frame, content=content
     )

@@ -6,17 +6,16 @@ Rows of events on pages, with links to the objects that the events are about.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from yunikorn.api import Event
 from yunikorn.event_types import EventType
-from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.event_json import cut
 from yunikorn_rest.event_store import EventStore
-from yunikorn_rest.web.frame import PageFrame, address, read_frame
+from yunikorn_rest.web.frame import address, frame_of
 from yunikorn_rest.web.page_server import PageContent
 
 LOOKED_AT = 20_000
@@ -141,13 +140,7 @@ async def view(call: Call) -> PageContent:
     """Return the page."""
     kind, text = call.query("type").upper(), call.query("q").strip()
     kind = kind if kind in NAMES else ""
-    key = call.query("partition")
-
-    def read(scheduler: Scheduler) -> Generator[None, None, PageFrame]:
-        yield
-        return read_frame(scheduler, key)[0]
-
-    frame = await call.read(read)
+    frame = await frame_of(call)
     rows = await latest_rows(call, COUNT, _filter(kind, text.lower()))
     return PageContent(
         template="events.html",

@@ -7,19 +7,25 @@ may contain slashes, dots and anything else.
 from __future__ import annotations
 
 import difflib
+import functools
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from itertools import islice
 from urllib.parse import urlencode
 
 import attrs
 
+from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn_rest.answers import RequestRefused
+from yunikorn_rest.endpoints import Call
 from yunikorn_rest.lookup import find_partition
 
 NO_RM = "No resource manager is registered yet, so there is no partition."
+
+PARAMETERS = {"application": "id", "queue": "name", "user": "name", "node": "id"}
+"""Parameters that name the object of a page, by its kind."""
 
 
 @attrs.frozen
@@ -47,6 +53,10 @@ class PageFrame:
         """Return the address of a page about the current partition; empty values are left out."""
         key = "" if self.current is None or self.current.is_first else self.current.key
         return address(path, **{"partition": key, **query})
+
+    def url_of(self, kind: str, name: str) -> str:
+        """Return the address of the page of an object, such as `node` n1."""
+        return self.url(f"/{kind}", **{PARAMETERS[kind]: name})
 
     def at(self, key: str) -> PageFrame:
         """Return the frame of a page about another partition."""
@@ -116,6 +126,36 @@ def read_frame_at(scheduler: Scheduler, wanted: str) -> tuple[PageFrame, Partiti
     if at is None:
         raise Unknown(NO_RM, frame)
     return frame, at
+
+
+async def frame_of(call: Call) -> PageFrame:
+    """Return the frame of a page that reads nothing else of the core."""
+    key = call.query("partition")
+
+    def read(scheduler: Scheduler) -> Generator[None, None, PageFrame]:
+        yield
+        return read_frame(scheduler, key)[0]
+
+    return await call.read(read)
+
+
+def unknown_object(
+    scheduler: Scheduler,
+    frame: PageFrame,
+    kind: str,
+    name: str,
+    known: Collection[str],
+    is_in: Callable[[Partition], bool],
+    more: str = "",
+) -> Unknown:
+    """Return the refusal of a page whose object is in none of the `known`; other partitions may have it."""
+    elsewhere = [
+        (f"{name} in partition {one.key}", frame.at(one.key).url_of(kind, name))
+        for one, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
+        if is_in(other.partition)
+    ]
+    link = functools.partial(frame.url_of, kind)
+    return Unknown(f"There is no {kind} {name}.{more}", frame, name, known, link, elsewhere)
 
 
 # -- names that are similar to an unknown one ------------------------------------------------------------

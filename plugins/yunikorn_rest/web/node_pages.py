@@ -18,7 +18,7 @@ from yunikorn_rest.endpoints import Call
 from yunikorn_rest.node_reader import BUCKETS, buckets_of, read_summary, read_utilization
 from yunikorn_rest.web.amount_bars import AmountBar, bar
 from yunikorn_rest.web.chart_board import ChartBoard
-from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn_rest.web.frame import PageFrame, read_frame_at, unknown_object
 from yunikorn_rest.web.page_server import PageContent
 from yunikorn_rest.web.paging import PagePosition, part_of, sorted_part, wanted_number
 
@@ -227,46 +227,23 @@ async def list_view(call: Call) -> PageContent:
 # -- a single node ---------------------------------------------------------------------------------------
 
 
-@attrs.frozen(kw_only=True)
-class OneNode:
-    """A node with a part of its allocations."""
-
-    frame: PageFrame
-    node: shapes.Node
-    allocations: Sequence[shapes.Allocation]
-    part: PagePosition
-    reserved_by: Sequence[tuple[str, str]]
-    """Keys of requests that have reserved the node, with their applications."""
-
-
-def _read_node(scheduler: Scheduler, key: str, node_id: str, number: int) -> Generator[None, None, OneNode]:
+def _read_node(
+    scheduler: Scheduler, key: str, node_id: str, number: int
+) -> Generator[None, None, tuple[PageFrame, shapes.Node, dict[str, object]]]:
+    """Read a node with a part of its allocations, and the keys and applications of its reservations."""
     frame, at = read_frame_at(scheduler, key)
     node = at.partition.nodes.get(node_id)
     if node is None:
-        raise _unknown(scheduler, frame, at, node_id)
+        known = list(at.partition.nodes)
+        raise unknown_object(scheduler, frame, "node", node_id, known, lambda other: node_id in other.nodes)
     every = list(node.allocations.values())
     part = part_of(len(every), number)
     shape = read_summary(node, at.policies.topology)
     reserved_by = [(ask.key, ask.app.id) for ask in node.reservations]
     chosen = every[::-1][max(0, part.first - 1) : part.last]
     allocations = yield from in_steps(chosen, read_allocation)
-    return OneNode(frame=frame, node=shape, allocations=allocations, part=part, reserved_by=reserved_by)
-
-
-def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, node_id: str) -> Unknown:
-    elsewhere = [
-        (f"{node_id} in partition {name.key}", frame.at(name.key).url("/node", id=node_id))
-        for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
-        if other is not at and node_id in other.partition.nodes
-    ]
-    return Unknown(
-        f"There is no node {node_id}.",
-        frame,
-        node_id,
-        list(at.partition.nodes),
-        lambda one: frame.url("/node", id=one),
-        elsewhere,
-    )
+    content = {"node": shape, "allocations": allocations, "part": part, "reserved_by": reserved_by}
+    return frame, shape, content
 
 
 async def node_view(board: ChartBoard | None, call: Call) -> PageContent:
@@ -275,21 +252,11 @@ async def node_view(board: ChartBoard | None, call: Call) -> PageContent:
     if not node_id:
         raise RequestRefused(400, "The address names no node: /node?id=ID.")
     key, number = call.query("partition"), wanted_number(call)
-    found = await call.read(lambda core: _read_node(core, key, node_id, number))
-    node = found.node
+    frame, node, content = await call.read(lambda core: _read_node(core, key, node_id, number))
     types = ordered({*node.capacity, *node.allocated, *node.occupied})
-    return PageContent(
-        template="node.html",
-        title=node_id,
-        section="/nodes",
-        frame=found.frame,
-        content={
-            "node": node,
-            "charts": board and await board.section(call, found.frame, "node", node_id),
-            "types": types,
-            "bars": [one for one in bars_of(node, types) if one is not None],
-            "allocations": found.allocations,
-            "part": found.part,
-            "reserved_by": found.reserved_by,
-        },
-    )
+    content |= {
+        "charts": board and await board.section(call, frame, "node", node_id),
+        "types": types,
+        "bars": [one for one in bars_of(node, types) if one is not None],
+    }
+    return PageContent(template="node.html", title=node_id, section="/nodes", frame=frame, content=content)

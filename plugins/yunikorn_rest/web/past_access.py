@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
-from yunikorn.interface.scheduler import Scheduler
 from yunikorn_history.history_filter import HistoryFilter
 from yunikorn_history.queries import HistoryPage, HistoryQueries
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.kept_history import KeptHistory
-from yunikorn_rest.web.frame import PageFrame, read_frame
+from yunikorn_rest.web.frame import frame_of
 from yunikorn_rest.web.page_server import PageContent
 
 ROWS = 50
@@ -50,13 +49,13 @@ async def page_of_records(
     content: Callable[[tuple[Any, ...]], dict[str, Any]] = lambda rows: {"rows": rows},
 ) -> PageContent:
     """Return a page with a part of a list of records."""
-    wanted, key = records_after(call, wanted), call.query("partition")
+    wanted = records_after(call, wanted)
     found = await past_of(call).read(lambda queries: read(queries, wanted))
     return PageContent(
         template=template,
         title=title,
         section="/history",
-        frame=await call.read(lambda core: _read_frame(core, key)),
+        frame=await frame_of(call),
         live=False,
         content={
             "after": "-".join(map(str, found.following or ())),
@@ -64,8 +63,3 @@ async def page_of_records(
             **content(found.records),
         },
     )
-
-
-def _read_frame(scheduler: Scheduler, key: str) -> Generator[None, None, PageFrame]:
-    yield
-    return read_frame(scheduler, key)[0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 import attrs
 
-from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.plugin_shapes import InstalledPlugin, PluginFault, Plugins
 from yunikorn_rest.routes.plugin_route import installed_plugins
-from yunikorn_rest.web.frame import PageFrame, read_frame
+from yunikorn_rest.web.frame import frame_of
 from yunikorn_rest.web.page_server import PageContent
 
 TIMES = 20
@@ -47,13 +46,7 @@ def by_kind(plugins: Sequence[InstalledPlugin]) -> list[tuple[str, list[Installe
 
 async def view(call: Call) -> PageContent:
     """Return the page."""
-    key = call.query("partition")
-
-    def read(scheduler: Scheduler) -> Generator[None, None, PageFrame]:
-        yield
-        return read_frame(scheduler, key)[0]
-
-    frame = await call.read(read)
+    frame = await frame_of(call)
     plugins = await installed_plugins(call)
     metrics = call.context.metrics
     times = {} if metrics is None else metrics.plugin_time

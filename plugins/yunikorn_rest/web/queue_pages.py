@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import ordered
-from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn_rest import shapes
 from yunikorn_rest.answers import RequestRefused
 from yunikorn_rest.endpoints import Call
 from yunikorn_rest.queue_reader import read_queue, read_tree
 from yunikorn_rest.web.amount_bars import AmountBar, bar
-from yunikorn_rest.web.application_list_page import AppRow, read_rows
+from yunikorn_rest.web.application_list_page import read_rows
 from yunikorn_rest.web.chart_board import ChartBoard
-from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn_rest.web.frame import PageFrame, read_frame_at, unknown_object
 from yunikorn_rest.web.page_server import PageContent
-from yunikorn_rest.web.paging import PagePosition, sorted_part, wanted_number
+from yunikorn_rest.web.paging import sorted_part, wanted_number
 
 COLUMNS = 3
 """Largest number of resource types with a column of bars in the tree."""
@@ -161,24 +161,18 @@ async def tree_view(call: Call) -> PageContent:
     )
 
 
-@attrs.frozen(kw_only=True)
-class OneQueue:
-    """A queue with its surroundings."""
-
-    frame: PageFrame
-    queue: shapes.Queue
-    sizes: Sizes
-    children: Sequence[shapes.Queue]
-    children_part: PagePosition
-    rows: Sequence[AppRow]
-    part: PagePosition
-
-
-def _read_one(scheduler: Scheduler, key: str, path: str, number: int) -> Generator[None, None, OneQueue]:
+def _read_one(
+    scheduler: Scheduler, key: str, path: str, number: int
+) -> Generator[None, None, tuple[PageFrame, shapes.Queue, Sequence[shapes.Queue], dict[str, Any]]]:
+    """Read a queue, a part of its children, and the rest of its page."""
     frame, at = read_frame_at(scheduler, key)
-    found = at.partition.queue(path.lower())
+    lower = path.lower()
+    found = at.partition.queue(lower)
     if found is None:
-        raise _unknown(scheduler, frame, at, path)
+        known = [one.path for one in at.partition.queues]
+        raise unknown_object(
+            scheduler, frame, "queue", path, known, lambda other: other.queue(lower) is not None
+        )
     queue = yield from read_queue(found)
     sizes: dict[str, int] = {}
     above: Queue | None = found
@@ -199,27 +193,8 @@ def _read_one(scheduler: Scheduler, key: str, path: str, number: int) -> Generat
         list(apps.values()), lambda one: True, lambda one: (-one.submitted, one.id), number
     )
     rows = yield from read_rows(members, lambda one: apps.get(one.id) is one, at.name)
-    return OneQueue(
-        frame=frame,
-        queue=queue,
-        sizes=sizes,
-        children=children,
-        children_part=children_part,
-        rows=rows,
-        part=part,
-    )
-
-
-def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, path: str) -> Unknown:
-    elsewhere = [
-        (f"{path} in partition {name.key}", frame.at(name.key).url("/queue", name=path))
-        for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
-        if other is not at and other.partition.queue(path.lower()) is not None
-    ]
-    known = [one.path for one in at.partition.queues]
-    return Unknown(
-        f"There is no queue {path}.", frame, path, known, lambda one: frame.url("/queue", name=one), elsewhere
-    )
+    content = {"queue": queue, "sizes": sizes, "children_part": children_part, "rows": rows, "part": part}
+    return frame, queue, children, content
 
 
 async def queue_view(board: ChartBoard | None, call: Call) -> PageContent:
@@ -228,30 +203,18 @@ async def queue_view(board: ChartBoard | None, call: Call) -> PageContent:
     if not name:
         raise RequestRefused(400, "The address names no queue: /queue?name=PATH.")
     key, number = call.query("partition"), wanted_number(call)
-    found = await call.read(lambda core: _read_one(core, key, name, number))
-    queue, types = found.queue, types_of(found.queue)
+    frame, queue, children, content = await call.read(lambda core: _read_one(core, key, name, number))
+    types, sizes = types_of(queue), content["sizes"]
     columns = types[:COLUMNS]
     path = queue.queuename.split(".")
-    charts = board and await board.section(call, found.frame, "queue", queue.queuename)
+    content |= {
+        "charts": board and await board.section(call, frame, "queue", queue.queuename),
+        "levels": [(name, ".".join(path[: index + 1])) for index, name in enumerate(path)],
+        "types": types,
+        "bars": [one for one in bars_of(queue, sizes, types) if one is not None],
+        "columns": columns,
+        "children": [(child, bars_of(child, {**sizes, **child.max_resource}, columns)) for child in children],
+    }
     return PageContent(
-        template="queue.html",
-        title=queue.queuename,
-        section="/queues",
-        frame=found.frame,
-        content={
-            "queue": queue,
-            "charts": charts,
-            "levels": [(name, ".".join(path[: index + 1])) for index, name in enumerate(path)],
-            "types": types,
-            "sizes": found.sizes,
-            "bars": [one for one in bars_of(queue, found.sizes, types) if one is not None],
-            "columns": columns,
-            "children": [
-                (child, bars_of(child, {**found.sizes, **child.max_resource}, columns))
-                for child in found.children
-            ],
-            "children_part": found.children_part,
-            "rows": found.rows,
-            "part": found.part,
-        },
+        template="queue.html", title=queue.queuename, section="/queues", frame=frame, content=content
     )

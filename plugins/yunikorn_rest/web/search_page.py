@@ -24,12 +24,8 @@ STEP = 2_000
 """Number of names that are compared without a pause."""
 LONGEST = 200
 """Number of characters of a text that are looked for."""
-KINDS = {
-    "application": ("Applications", "id"),
-    "queue": ("Queues", "name"),
-    "user": ("Users", "name"),
-    "node": ("Nodes", "id"),
-}
+KINDS = {"application": "Applications", "queue": "Queues", "user": "Users", "node": "Nodes"}
+"""Kinds of objects in the order of the page, with titles."""
 RECORDS = {
     "task": "Tasks",
     "configuration": "Configurations",
@@ -37,7 +33,6 @@ RECORDS = {
     "fault": "Failures of plugins",
 }
 """Titles of records that only a history has."""
-"""Kinds of objects in the order of the page, with titles and the parameters of their pages."""
 
 
 @attrs.frozen
@@ -87,8 +82,7 @@ def _read(scheduler: Scheduler, key: str, text: str) -> Generator[None, None, tu
         }
         for kind, names in known.items():
             for rank, name in (yield from _matching(names, text)):
-                url = here.url(f"/{kind}", **{KINDS[kind][1]: name})
-                ranked[kind].append((rank, name, SearchResult(name, url, note)))
+                ranked[kind].append((rank, name, SearchResult(name, here.url_of(kind, name), note)))
     by_rank = {kind: sorted(found, key=lambda one: one[:2]) for kind, found in ranked.items()}
     return frame, {kind: [one for *_, one in found] for kind, found in by_rank.items()}
 
@@ -106,10 +100,8 @@ async def _add_past(history: KeptHistory, call: Call, frame: PageFrame, text: st
             note = ", ".join(filter(None, (one.text[:LONGEST], "" if one.time is None else minute(one.time))))
             found.setdefault(one.kind, []).append(SearchResult(one.name, _record_url(frame, one), note))
         elif one.name not in known[one.kind]:
-            is_app, parameter = one.kind == "application", KINDS[one.kind][1]
-            url = (
-                frame.url("/run", id=one.id) if is_app else frame.url(f"/{one.kind}", **{parameter: one.name})
-            )
+            is_run = one.kind == "application"
+            url = frame.url("/run", id=one.id) if is_run else frame.url_of(one.kind, one.name)
             found[one.kind].append(SearchResult(one.name, url, "in the history only"))
 
 
@@ -138,7 +130,7 @@ async def view(call: Call) -> PageContent:
         frame=frame,
         live=False,
         content={
-            "kinds": {kind: title for kind, (title, _) in KINDS.items()} | RECORDS,
+            "kinds": KINDS | RECORDS,
             "found": found,
             "searched": text,
             "most": MOST,

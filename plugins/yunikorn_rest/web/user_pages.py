@@ -37,17 +37,6 @@ class UsageRow:
     bars: Sequence[AmountBar | None]
 
 
-@attrs.frozen(kw_only=True)
-class Users:
-    """Users and groups of a page."""
-
-    frame: PageFrame
-    users: Sequence[shapes.UserUsage]
-    part: PagePosition
-    groups: Sequence[shapes.GroupUsage]
-    sizes: dict[str, int]
-
-
 def row_of(name: str, usage: shapes.QueueUsage, columns: Sequence[str], sizes: dict[str, int]) -> UsageRow:
     """Return the row of a use; bars are as long as the limit, or as the cluster."""
     bars: list[AmountBar | None] = []
@@ -62,7 +51,11 @@ def row_of(name: str, usage: shapes.QueueUsage, columns: Sequence[str], sizes: d
     return UsageRow(name=name, usage=usage, bars=bars)
 
 
-def _read_users(scheduler: Scheduler, key: str, text: str, number: int) -> Generator[None, None, Users]:
+Found = tuple[PageFrame, list[shapes.UserUsage], list[shapes.GroupUsage], PagePosition, dict[str, int]]
+
+
+def _read_users(scheduler: Scheduler, key: str, text: str, number: int) -> Generator[None, None, Found]:
+    """Read the users and groups of a page, and the size of the cluster."""
     frame, at = read_frame_at(scheduler, key)
     partition = at.partition
     yield from book_usage(partition)
@@ -80,30 +73,25 @@ def _read_users(scheduler: Scheduler, key: str, text: str, number: int) -> Gener
     for name in names:
         if partition.usage.through(GROUP, name):
             groups.append((yield from read_group(partition, name)))
-    return Users(frame=frame, users=users, part=part, groups=groups, sizes=dict(partition.cluster.total))
+    return frame, users, groups, part, dict(partition.cluster.total)
 
 
 async def list_view(call: Call) -> PageContent:
     """Return the page with all users, and the groups with limits."""
     text, key, number = call.query("q").strip(), call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_users(core, key, text.lower(), number))
-    columns = [name for name in ordered(found.sizes) if found.sizes[name]][:COLUMNS]
-    users = [
-        row_of(one.user_name, one.queues, columns, found.sizes)
-        for one in found.users
-        if one.queues is not None
-    ]
-    groups = [
-        row_of(one.group_name, one.queues, columns, found.sizes)
-        for one in found.groups
-        if one.queues is not None
-    ]
+    frame, users, groups, part, sizes = found
+    columns = [name for name in ordered(sizes) if sizes[name]][:COLUMNS]
+    named = [[(one.user_name, one.queues) for one in users], [(one.group_name, one.queues) for one in groups]]
+    of_users, of_groups = (
+        [row_of(name, usage, columns, sizes) for name, usage in rows if usage is not None] for rows in named
+    )
     return PageContent(
         template="users.html",
         title="Users",
         section="/users",
-        frame=found.frame,
-        content={"users": users, "groups": groups, "columns": columns, "part": found.part, "q": text},
+        frame=frame,
+        content={"users": of_users, "groups": of_groups, "columns": columns, "part": part, "q": text},
     )
 
 
