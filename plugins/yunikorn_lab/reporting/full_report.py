@@ -81,6 +81,7 @@ def _figures(observer: Observer) -> Figures:
     queues = _queues(observer, capacities)
     users = [group.report(name, capacities) for name, group in sorted(observer.by_user.items())]
     sizes = [observer.by_size[name].report(name, capacities) for name in NAMES if name in observer.by_size]
+    partitions = sorted(observer.cluster.partitions.items())
     return Figures(
         wait=observer.everything.waits.summary(),
         whole_wait=observer.everything.whole_waits.summary(),
@@ -91,21 +92,12 @@ def _figures(observer: Observer) -> Figures:
             use_of_queues=jain_index(queue.use for queue in queues),
             use_of_users=jain_index(user.use for user in users),
         ),
-        fragmentation={
-            name: observation.fragmentation()
-            for name, observation in sorted(observer.cluster.partitions.items())
-        },
-        idle={
-            name: observation.idle.report(capacities[name])
-            for name, observation in sorted(observer.cluster.partitions.items())
-        },
+        fragmentation={name: found.fragmentation() for name, found in partitions},
+        idle={name: found.idle.report(capacities[name]) for name, found in partitions},
         queues=queues,
         users=users,
         sizes=sizes,
-        use_at_end={
-            name: used_share(observation.allocated, observation.capacity)
-            for name, observation in sorted(observer.cluster.partitions.items())
-        },
+        use_at_end={name: used_share(found.allocated, found.capacity) for name, found in partitions},
         slo=observer.targets.report(),
         topology={
             name: topology.report(capacities[name], observer.last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -20,7 +20,7 @@ from yunikorn_rest.web.amount_bars import AmountBar, bar
 from yunikorn_rest.web.chart_board import ChartBoard
 from yunikorn_rest.web.frame import PageFrame, read_frame_at, unknown_object
 from yunikorn_rest.web.page_server import PageContent
-from yunikorn_rest.web.paging import PagePosition, part_of, sorted_part, wanted_number
+from yunikorn_rest.web.paging import part_of, sorted_part, wanted_number
 
 COLUMNS = 3
 """Largest number of resource types with a column of bars."""
@@ -127,18 +127,6 @@ class UseHistogram:
     columns: Sequence[HistogramColumn]
 
 
-@attrs.frozen(kw_only=True)
-class NodeList:
-    """Nodes of a page."""
-
-    frame: PageFrame
-    rows: Sequence[NodeRow]
-    part: PagePosition
-    sizes: Mapping[str, int]
-    utilization: Sequence[shapes.TypeUtilization]
-    total: int
-
-
 def bars_of(node: shapes.Node, names: Sequence[str]) -> list[AmountBar | None]:
     """Return the bars of a node; use by foreign tasks counts, for it leaves less room."""
     found: list[AmountBar | None] = []
@@ -164,19 +152,23 @@ def read_node_rows(chosen: Iterable[Node], at: PartitionScheduler) -> Generator[
 
 def _read_nodes(
     scheduler: Scheduler, key: str, wanted: NodeFilter, number: int
-) -> Generator[None, None, NodeList]:
+) -> Generator[None, None, tuple[PageFrame, list[NodeRow], dict[str, int], dict[str, object]]]:
+    """Read the nodes of a page, the size of the cluster, and the rest of the page."""
     frame, at = read_frame_at(scheduler, key)
     every = list(at.partition.nodes.values())
     sizes = dict(at.partition.cluster.total)
     utilization = yield from read_utilization(every)
     chosen, part = yield from sorted_part(every, wanted.matches, wanted.key(), number)
     rows = yield from read_node_rows(chosen, at)
-    return NodeList(frame=frame, rows=rows, part=part, sizes=sizes, utilization=utilization, total=len(every))
+    histograms = histograms_of(frame, utilization, wanted)
+    return frame, rows, sizes, {"part": part, "total": len(every), "histograms": histograms}
 
 
-def histograms_of(found: NodeList, wanted: NodeFilter) -> list[UseHistogram]:
+def histograms_of(
+    frame: PageFrame, utilization: Sequence[shapes.TypeUtilization], wanted: NodeFilter
+) -> list[UseHistogram]:
     """Return a histogram for each of the first resource types, in their order."""
-    by_type = {one.type: one for one in found.utilization}
+    by_type = {one.type: one for one in utilization}
     histograms = []
     for name in ordered(by_type)[:COLUMNS]:
         buckets = by_type[name].utilization
@@ -193,7 +185,7 @@ def histograms_of(found: NodeList, wanted: NodeFilter) -> list[UseHistogram]:
                     x=f"{10 * index + 0.5:.1f}%",
                     y=f"{100 - height:.1f}%",
                     height=f"{height:.1f}%",
-                    url=found.frame.url("/nodes", **{**wanted.query, **chosen}),
+                    url=frame.url("/nodes", **{**wanted.query, **chosen}),
                     is_chosen=is_chosen,
                 )
             )
@@ -204,24 +196,16 @@ def histograms_of(found: NodeList, wanted: NodeFilter) -> list[UseHistogram]:
 async def list_view(call: Call) -> PageContent:
     """Return the page with all nodes."""
     wanted, key, number = NodeFilter.of(call), call.query("partition"), wanted_number(call)
-    found = await call.read(lambda core: _read_nodes(core, key, wanted, number))
-    columns = [name for name in ordered(found.sizes) if found.sizes[name]][:COLUMNS]
-    return PageContent(
-        template="nodes.html",
-        title="Nodes",
-        section="/nodes",
-        frame=found.frame,
-        content={
-            "columns": columns,
-            "rows": [(row, bars_of(row.node, columns)) for row in found.rows],
-            "part": found.part,
-            "total": found.total,
-            "filter": wanted,
-            "histograms": histograms_of(found, wanted),
-            "states": STATES,
-            "orders": ORDERS,
-        },
-    )
+    frame, rows, sizes, content = await call.read(lambda core: _read_nodes(core, key, wanted, number))
+    columns = [name for name in ordered(sizes) if sizes[name]][:COLUMNS]
+    content |= {
+        "columns": columns,
+        "rows": [(row, bars_of(row.node, columns)) for row in rows],
+        "filter": wanted,
+        "states": STATES,
+        "orders": ORDERS,
+    }
+    return PageContent(template="nodes.html", title="Nodes", section="/nodes", frame=frame, content=content)
 
 
 # -- a single node ---------------------------------------------------------------------------------------

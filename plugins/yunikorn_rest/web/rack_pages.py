@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 from zlib import crc32
 
 import attrs
@@ -355,22 +356,10 @@ def _group(name: str, cells: Sequence[RackCell], resource_type: str) -> CellGrou
 # -- a single domain -------------------------------------------------------------------------------------
 
 
-@attrs.frozen(kw_only=True)
-class OneDomain:
-    """A domain with a part of its nodes."""
-
-    frame: PageFrame
-    use: DomainUse
-    inner: str
-    """Next level inside; empty for the innermost."""
-    outer: str
-    """Level of the domain above; empty without one."""
-    columns: Sequence[str]
-    rows: Sequence[NodeRow]
-    part: PagePosition
-
-
-def _read_rack(scheduler: Scheduler, call: Call, level: str, name: str) -> Generator[None, None, OneDomain]:
+def _read_rack(
+    scheduler: Scheduler, call: Call, level: str, name: str
+) -> Generator[None, None, tuple[PageFrame, DomainUse, list[NodeRow], dict[str, Any]]]:
+    """Read a domain, a part of its nodes, and the levels inside and above, which may be empty."""
     frame, at = read_frame_at(scheduler, call.query("partition"))
     topology = at.policies.topology
     known = yield from read_domains(topology, level)
@@ -383,15 +372,13 @@ def _read_rack(scheduler: Scheduler, call: Call, level: str, name: str) -> Gener
         nodes, lambda node: True, lambda node: natural(node.id), wanted_number(call)
     )
     levels, above = one.tree.levels, one.above
-    return OneDomain(
-        frame=frame,
-        use=use,
-        inner=levels[one.domain.level + 1] if one.domain.level + 1 < len(levels) else "",
-        outer="" if above is None else levels[above.level],
-        columns=[each for each in ordered(use.capacity) if use.capacity[each]][:COLUMNS],
-        rows=(yield from read_node_rows(chosen, at)),
-        part=part,
-    )
+    found = {
+        "inner": levels[one.domain.level + 1] if one.domain.level + 1 < len(levels) else "",
+        "outer": "" if above is None else levels[above.level],
+        "columns": [each for each in ordered(use.capacity) if use.capacity[each]][:COLUMNS],
+        "part": part,
+    }
+    return frame, use, (yield from read_node_rows(chosen, at)), found
 
 
 def _unknown(frame: PageFrame, level: str, name: str, known: Sequence[KnownDomain]) -> Unknown:
@@ -410,8 +397,7 @@ async def rack_view(call: Call) -> PageContent:
     level, name = call.query("level"), call.query("name")
     if not level or not name:
         raise RequestRefused(400, "The address names no domain: /rack?level=LEVEL&name=NAME.")
-    found = await call.read(lambda core: _read_rack(core, call, level, name))
-    use = found.use
+    frame, use, rows, found = await call.read(lambda core: _read_rack(core, call, level, name))
     gangs = sorted(use.gangs, key=lambda one: (-one.members, one.application_id))
     bars = [
         bar(each, use.allocated.get(each, 0) + use.occupied.get(each, 0), use.capacity.get(each, 0))
@@ -421,13 +407,13 @@ async def rack_view(call: Call) -> PageContent:
         template="rack.html",
         title=f"{level} {name}",
         section="/racks",
-        frame=found.frame,
+        frame=frame,
         content={
             "found": found,
             "use": use,
             "bars": bars,
             "gangs": gangs[:GANGS],
             "hidden": max(0, len(gangs) - GANGS),
-            "rows": [(row, bars_of(row.node, found.columns)) for row in found.rows],
+            "rows": [(row, bars_of(row.node, found["columns"])) for row in rows],
         },
     )
