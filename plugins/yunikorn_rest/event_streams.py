@@ -21,7 +21,7 @@ from yunikorn_rest.answers import JSON, Answer
 from yunikorn_rest.encoding import json_pieces, to_bytes
 from yunikorn_rest.event_json import instance_line, line_of
 from yunikorn_rest.event_store import EventStore, EventWindow
-from yunikorn_rest.metrics.service_figures import EventFigures
+from yunikorn_rest.metrics import families
 from yunikorn_service.background import begin_watched
 
 _log = logging.getLogger("yunikorn.rest")
@@ -141,19 +141,19 @@ class EventHub:
         for stream in self.streams:
             stream.wake.set()
 
-    def figures(self) -> EventFigures:
+    def figures(self) -> dict[families.Family, float]:
         """Return the figures of the store and the streams, for metrics."""
         lowest, following = self.store.bounds
         decisions = self.store.decisions
-        return EventFigures(
-            received=following,
-            stored=following - lowest,
-            capacity=self.store.capacity,
-            decisions=0 if decisions is None else len(decisions),
-            streams=len(self.streams),
-            refused_streams=self.refused,
-            missed=self.missed,
-        )
+        return {
+            families.EVENTS: following,
+            families.EVENTS_STORED: following - lowest,
+            families.EVENTS_CAPACITY: self.store.capacity,
+            families.DECISIONS_STORED: 0 if decisions is None else len(decisions),
+            families.EVENT_STREAMS: len(self.streams),
+            families.EVENT_STREAMS_REFUSED: self.refused,
+            families.EVENTS_MISSED: self.missed,
+        }
 
     # -- events -------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from yunikorn.clock import MILLISECOND, SECOND, Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn_commands.extras import MissingExtra, importing_extra
 from yunikorn_commands.path_types import SERVICE_FILE
-from yunikorn_rest.metrics.service_figures import RecordingFigures, WorkerFigures
+from yunikorn_rest.metrics import families
 from yunikorn_rest.rest_settings import DEFAULT_REST, EVENT_LIMITS, EventLimits, RestSettings
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.option_values import OFF
@@ -181,11 +181,10 @@ class RestDoor(ServiceDoor):
         made = self._metrics_class(
             core.read, core.threaded, service.budgets.seconds, service.statistics, service.sinks
         )
-        workers = service.workers
-        made.workers = lambda: WorkerFigures(len(workers), workers.stuck, workers.given_up)
+        made.parts.append(lambda: worker_figures(service))
         recorded = None if self._parts is None else self._parts.history
         if recorded is not None:
-            made.recording = lambda: _figures_of(recorded.status())
+            made.parts.append(lambda: recording_figures(recorded.status()))
         return made
 
     async def stop(self) -> None:
@@ -200,9 +199,24 @@ class RestDoor(ServiceDoor):
             self._rest.reload_credentials()
 
 
-def _figures_of(status: Any) -> RecordingFigures:
-    committed = status.committed * MILLISECOND / SECOND
-    return RecordingFigures(status.backlog, status.lost, committed, bool(status.problem))
+def worker_figures(service: Service) -> dict[families.Family, float]:
+    """Return the figures of the threads that call policies."""
+    workers = service.workers
+    return {
+        families.POLICY_CALLS: len(workers),
+        families.POLICY_CALLS_STUCK: workers.stuck,
+        families.POLICY_CALLS_GIVEN_UP: workers.given_up,
+    }
+
+
+def recording_figures(status: Any) -> dict[families.Family, float]:
+    """Return the figures of the recording of a history."""
+    return {
+        families.HISTORY_BACKLOG: status.backlog,
+        families.HISTORY_LOST: status.lost,
+        families.HISTORY_COMMITTED: status.committed * MILLISECOND / SECOND,
+        families.HISTORY_AWAY: bool(status.problem),
+    }
 
 
 def _instance(clock: Clock) -> str:

@@ -64,7 +64,7 @@ class Rest:
         limits = StreamLimits(events.streams, events.streams_per_host, events.answer)
         self._events = EventHub(store, clock.now, limits)
         if metrics is not None:
-            metrics.events = self._events.figures
+            metrics.parts.append(self._events.figures)
         self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
         audit = self._access.audit
         self._unready: Callable[[], str] = lambda: ""

@@ -28,6 +28,7 @@ from yunikorn_rest.encoding import json_pieces
 from yunikorn_rest.event_json import line_of
 from yunikorn_rest.event_store import EventStore
 from yunikorn_rest.event_streams import CHUNK, CHUNKS, CLOSED, LARGE, EventHub, StreamLimits
+from yunikorn_rest.metrics import families
 from yunikorn_rest.routes.all_routes import ENDPOINTS
 
 PATIENCE = 30.0
@@ -433,7 +434,7 @@ def test_streams_are_limited_in_total_and_for_each_address() -> None:
         assert dump["eventStreams"][4] == {"Name": "c", "CreatedAt": "1970-01-01T00:00:00.000000005Z"}
         await clients[0].end()
         assert await connect(host="d").lines(1) == [FIRST]
-        assert site.hub.figures().refused_streams == 3
+        assert site.hub.figures()[families.EVENT_STREAMS_REFUSED] == 3
 
     with_clients(site, scenario)
 
@@ -465,7 +466,8 @@ def test_reader_that_is_too_slow_is_told_what_it_missed() -> None:
         assert site.hub.streams[0].host == "1.1.1.1"
         assert len(site.hub.streams) == 1
         figures = site.hub.figures()
-        assert (figures.received, figures.stored, figures.capacity, figures.missed) == (103, 50, 50, 53)
+        wanted = (families.EVENTS, families.EVENTS_STORED, families.EVENTS_CAPACITY, families.EVENTS_MISSED)
+        assert [figures[one] for one in wanted] == [103, 50, 50, 53]
 
     with_clients(site, scenario)
 

@@ -21,7 +21,6 @@ from yunikorn.clock import SECOND
 from yunikorn_rest.metrics import families
 from yunikorn_rest.metrics.core_figures import CoreFigures, QueueFigures
 from yunikorn_rest.metrics.families import COUNTER, HISTOGRAM, Family
-from yunikorn_rest.metrics.service_figures import EventFigures, RecordingFigures, WorkerFigures
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.histogram import Histogram
 from yunikorn_service.method_meters import MethodUse
@@ -136,18 +135,8 @@ class ServiceFigures:
     scrapes: Mapping[str, int] = attrs.Factory(dict)
     """Scrapes answered so far, by HTTP status code."""
     scraping: int = 0
-    events: EventFigures = attrs.Factory(EventFigures)
-    workers: WorkerFigures = attrs.Factory(WorkerFigures)
-    recording: RecordingFigures | None = None
-    """None without a history."""
-
-
-_OF_HISTORY = (
-    families.HISTORY_BACKLOG,
-    families.HISTORY_LOST,
-    families.HISTORY_COMMITTED,
-    families.HISTORY_AWAY,
-)
+    figures: Mapping[Family, float] = attrs.Factory(dict)
+    """Figures of parts of the service, each the only value of its family."""
 
 
 class MetricsText:
@@ -286,34 +275,14 @@ def _service_metrics(core: CoreFigures, service: ServiceFigures) -> Iterator[Met
     yield _metric(families.SINK_DROPPED, [((sink,), load[2]) for sink, load in loads.items()])
     yield _metric(families.IDLE_SLICES, core.idle_slices.items())
     yield _metric(families.DOMAINS, core.domains.items())
-    yield from _worker_metrics(core, service.workers)
-    yield from _event_metrics(service.events)
-    one = service.recording
-    recorded = () if one is None else (one.backlog, one.lost, one.committed, one.is_away)
-    for family, value in zip(_OF_HISTORY, recorded, strict=False):
+    yield _metric(families.WAITING_APPS, [((policy,), count) for policy, count in core.waiting.items()])
+    for family, value in service.figures.items():
         yield _metric(family, [((), value)])
     yield _metric(families.BUILD, [((__version__,), 1)])
     yield _metric(
         families.SCRAPES, [((code,), service.scrapes.get(code, 0)) for code in ("200", "500", "503")]
     )
     yield _metric(families.SCRAPING, [((), service.scraping)])
-
-
-def _worker_metrics(core: CoreFigures, workers: WorkerFigures) -> Iterator[Metric]:
-    yield _metric(families.WAITING_APPS, [((policy,), count) for policy, count in core.waiting.items()])
-    yield _metric(families.POLICY_CALLS, [((), workers.calls)])
-    yield _metric(families.POLICY_CALLS_STUCK, [((), workers.stuck)])
-    yield _metric(families.POLICY_CALLS_GIVEN_UP, [((), workers.given_up)])
-
-
-def _event_metrics(events: EventFigures) -> Iterator[Metric]:
-    yield _metric(families.EVENTS, [((), events.received)])
-    yield _metric(families.EVENTS_STORED, [((), events.stored)])
-    yield _metric(families.EVENTS_CAPACITY, [((), events.capacity)])
-    yield _metric(families.DECISIONS_STORED, [((), events.decisions)])
-    yield _metric(families.EVENT_STREAMS, [((), events.streams)])
-    yield _metric(families.EVENT_STREAMS_REFUSED, [((), events.refused_streams)])
-    yield _metric(families.EVENTS_MISSED, [((), events.missed)])
 
 
 def _loads_by_sink(sinks: Iterable[SinkLoad]) -> dict[str, tuple[int, int, int]]:

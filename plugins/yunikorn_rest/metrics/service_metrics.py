@@ -10,7 +10,7 @@ from typing import Protocol
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_rest.metrics.core_figures import CoreFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
-from yunikorn_rest.metrics.service_figures import EventFigures, RecordingFigures, WorkerFigures
+from yunikorn_rest.metrics.families import Family
 from yunikorn_service.background import begin_shared
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.method_meters import MethodUse
@@ -57,12 +57,8 @@ class ServiceMetrics:
         self._plugin_time = {} if plugin_time is None else plugin_time
         self._statistics = statistics
         self._sinks = sinks
-        self.events: Callable[[], EventFigures] = EventFigures
-        """Returns the figures of the event store; set by the service that has one."""
-        self.workers: Callable[[], WorkerFigures] = WorkerFigures
-        """Returns the figures of worker threads; set by the service that has some."""
-        self.recording: Callable[[], RecordingFigures | None] = lambda: None
-        """Returns the figures of the recording of a history; set by the service that has one."""
+        self.parts: list[Callable[[], Mapping[Family, float]]] = []
+        """Functions that return figures of parts of the service; each part adds its own."""
         self._text = MetricsText()
         self._answered: Counter[str] = Counter()
         self._scraping = 0
@@ -106,8 +102,6 @@ class ServiceMetrics:
             tuple(self._sinks),
             dict(self._answered),
             self._scraping,
-            self.events(),
-            self.workers(),
-            self.recording(),
+            {family: value for part in self.parts for family, value in part().items()},
         )
         return await asyncio.to_thread(self._text.of, core, service)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -11,13 +14,16 @@ from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_rest.event_store import EventStore
+from yunikorn_rest.event_streams import EventHub
 from yunikorn_rest.metrics.core_figures import CoreFigures, QueueFigures, read_figures
 from yunikorn_rest.metrics.exposition import MetricsText, ServiceFigures
 from yunikorn_rest.metrics.families import FAMILIES, Family, metric_name
-from yunikorn_rest.metrics.service_figures import RecordingFigures
+from yunikorn_rest.rest_door import recording_figures, worker_figures
 from yunikorn_service.buffered_sinks import SinkLoad
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.method_meters import MethodUse
+from yunikorn_service.runtime.policy_workers import PolicyWorkers
 
 CONFIG = configuration(
     queue("a", maxapplications=2, resources={"guaranteed": {"vcore": "1"}, "max": {"vcore": "8"}}),
@@ -159,7 +165,13 @@ def test_every_family_is_described_and_every_description_is_used(rm: RM) -> None
         plugin_time={("plugin", "key"): 0.5},
         plugins=[MethodUse("plugin", "kind", "method", 1, 0.5, 0)],
         sinks=[SinkLoad("sink", 1, 2, 3)],
-        recording=RecordingFigures(7, 2, 1_700_000_000.5, is_away=True),
+        figures={
+            **EventHub(EventStore("instance"), lambda: 0).figures(),
+            **worker_figures(cast(Any, SimpleNamespace(workers=PolicyWorkers()))),
+            **recording_figures(
+                SimpleNamespace(backlog=7, lost=2, committed=1_700_000_000_500, problem="away")
+            ),
+        },
     )
     found = parsed(MetricsText().of(figures(rm), service))
     described = {one.named("vcore" if "{resource}" in one.name else "root.a"): one for one in FAMILIES}
