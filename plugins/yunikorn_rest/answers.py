@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from yunikorn_rest import shapes
-from yunikorn_rest.encoding import PieceWriter, json_pieces
+from yunikorn_rest.encoding import json_pieces, to_bytes
 
 T = TypeVar("T")
 
@@ -94,12 +94,8 @@ def cross_origin(methods: str) -> dict[str, str]:
 def error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Answer:
     """Return the answer for an error of a route."""
     body = shapes.Error(status_code=status, message=message, description=message)
-    writer = PieceWriter()
-    for text in json_pieces(body):
-        writer.write(text)
-    writer.write("\n")
-    writer.flush()
-    return Answer(pieces=writer.pieces, status=status, headers=headers or {}, message=message)
+    piece = to_bytes("".join((*json_pieces(body), "\n")))
+    return Answer(pieces=(piece,), status=status, headers=headers or {}, message=message)
 
 
 def plain_error(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:

@@ -25,7 +25,7 @@ from yunikorn_rest.web.amount_bars import bar, pair
 from yunikorn_rest.web.frame import PageFrame, Unknown, read_frame_at
 from yunikorn_rest.web.node_pages import COLUMNS, NodeRow, bars_of, read_node_rows
 from yunikorn_rest.web.page_server import PageContent
-from yunikorn_rest.web.paging import PagePosition, part_of, sorted_part, wanted_number
+from yunikorn_rest.web.paging import part_of, sorted_part, wanted_number
 
 COLOURS = 8
 """Number of colours of gangs, which the style sheet has."""
@@ -229,25 +229,6 @@ class RackFilter:
 
 
 @attrs.frozen(kw_only=True)
-class RackPicture:
-    """Domains of a level."""
-
-    frame: PageFrame
-    levels: Sequence[str]
-    types: Sequence[str]
-    filter: RackFilter
-    domains: Sequence[tuple[str, DomainUse]]
-    """Domains of the page, each with its name among the siblings."""
-    part: PagePosition
-    counts: Mapping[str, int]
-    """Number of domains of each choice."""
-    total: int
-    """Number of domains of all choices."""
-    outside: int
-    """Number of nodes that are in no domain of the level."""
-
-
-@attrs.frozen(kw_only=True)
 class CellGroup:
     """Domains with the same domain above."""
 
@@ -276,7 +257,12 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _read_picture(scheduler: Scheduler, call: Call) -> Generator[None, None, RackPicture]:
+Picture = tuple[PageFrame, RackFilter, list[tuple[str, DomainUse]], dict[str, object]]
+"""Frame, filter, domains of the page with their names among the siblings, and the rest of the page."""
+
+
+def _read_picture(scheduler: Scheduler, call: Call) -> Generator[None, None, Picture]:
+    """Read the domains of a level; `counts` are for each choice, `outside` are nodes in no domain."""
     frame, at = read_frame_at(scheduler, call.query("partition"))
     topology, partition = at.policies.topology, at.partition
     sizes = partition.cluster.total
@@ -306,28 +292,25 @@ def _read_picture(scheduler: Scheduler, call: Call) -> Generator[None, None, Rac
                 shown.append((one.domain.name, use))
         yield
     part = part_of(len(shown), wanted_number(call), CELLS)
-    return RackPicture(
-        frame=frame,
-        levels=topology.levels,
-        types=types,
-        filter=wanted,
-        domains=shown[max(0, part.first - 1) : part.last],
-        part=part,
-        counts=counts,
-        total=total,
-        outside=max(0, outside),
-    )
+    found = {
+        "levels": topology.levels,
+        "types": types,
+        "part": part,
+        "counts": counts,
+        "total": total,
+        "outside": max(0, outside),
+    }
+    return frame, wanted, shown[max(0, part.first - 1) : part.last], found
 
 
 async def list_view(call: Call) -> PageContent:
     """Return the page with all domains of a level."""
-    found = await call.read(lambda core: _read_picture(core, call))
-    wanted = found.filter
-    colours, others = colours_of((use for _, use in found.domains), wanted.application)
+    frame, wanted, domains, found = await call.read(lambda core: _read_picture(core, call))
+    colours, others = colours_of((use for _, use in domains), wanted.application)
     by_app = {one.application_id: one.colour for one in colours}
     turns, groups = call.context.turns, dict[str, list[RackCell]]()
     until = turns.begin()
-    for name, use in found.domains:
+    for name, use in domains:
         groups.setdefault(use.parent, []).append(cell_of(name, use, wanted.type, by_app))
         if turns.is_over(until):
             until = await turns.next()
@@ -335,7 +318,7 @@ async def list_view(call: Call) -> PageContent:
         template="racks.html",
         title="Racks",
         section="/racks",
-        frame=found.frame,
+        frame=frame,
         content={
             "found": found,
             "filter": wanted,
