@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
@@ -32,6 +33,40 @@ class InputError(YunikornError):
         error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
         error.args = ("\n".join(map(str, errors)),)
         return error
+
+
+class InputChecks:
+    """Collector of input problems, which reports all problems in one message."""
+
+    def __init__(self) -> None:
+        self._found: list[InputError | UsageError] = []
+
+    def __bool__(self) -> bool:
+        """Return True if there are problems."""
+        return bool(self._found)
+
+    @contextlib.contextmanager
+    def part(self, prefix: str = "") -> Iterator[None]:
+        """Collect the problems of one part of the input, and continue with the next part.
+
+        With a `prefix`, which names the part in messages, a `ValueError` is a problem of the input as well.
+        """
+        try:
+            yield
+        except (InputError, UsageError, ValueError) as error:
+            if prefix:
+                self._found.append(UsageError(f"{prefix}{error}"))
+            elif isinstance(error, (InputError, UsageError)):
+                self._found.append(error)
+            else:
+                raise
+
+    def check(self) -> None:
+        """Raise the collected problems, if there are any."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise UsageError("\n".join(map(str, self._found)))
 
 
 class SeedWithoutEffect(UsageError):

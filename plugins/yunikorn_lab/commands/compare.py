@@ -18,13 +18,14 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import read_config
+from yunikorn_commands.input_source import InputChecks
 from yunikorn_commands.output import echo, notes, remark, results
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
 from yunikorn_lab.commands.repeated_runs import RunRepeater
-from yunikorn_lab.commands.run_conditions import InputChecks, cluster_notes, read_targets, slo_option
+from yunikorn_lab.commands.run_conditions import cluster_notes, read_targets, slo_option
 from yunikorn_lab.commands.run_options import (
     check_out,
     claimed,

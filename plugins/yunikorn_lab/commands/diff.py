@@ -27,11 +27,10 @@ from yunikorn.resources import Resource
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.differences import ADDED, ConfigDifference, differences
-from yunikorn_commands.input_source import InputError
+from yunikorn_commands.input_source import InputChecks, InputError
 from yunikorn_commands.load_plugins import code_of_data, load_plugins_option
 from yunikorn_commands.output import echo, remark
 from yunikorn_commands.path_types import INPUT
-from yunikorn_lab.commands.run_conditions import InputChecks
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 _NAMES = {

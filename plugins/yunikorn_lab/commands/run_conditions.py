@@ -9,7 +9,6 @@ Problems in the input of a command, collected from all of its parts.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -18,9 +17,9 @@ import click
 
 from yunikorn.config.load import check_config, load_config
 from yunikorn.config.queues_yaml import QueueConfig, RuleConfig, SchedulerConfig
-from yunikorn.errors import Problem, UsageError, printable
+from yunikorn.errors import Problem, printable
 from yunikorn.framework.registry import Registry
-from yunikorn_commands.input_source import LINES_SHOWN, InputError, describe
+from yunikorn_commands.input_source import LINES_SHOWN, InputChecks, describe
 from yunikorn_commands.option_groups import option_group
 from yunikorn_commands.output import echo
 from yunikorn_lab.cluster_check import Capacities, check_cluster
@@ -115,32 +114,6 @@ def _findings(text: str, registry: Registry, capacities: Capacities) -> Iterator
             yield one._replace(line=0, column=0)
 
 
-class InputChecks:
-    """Collector of input problems, which reports all problems in one message."""
-
-    def __init__(self) -> None:
-        self._found: list[InputError | UsageError] = []
-
-    def __bool__(self) -> bool:
-        """Return True if there are problems."""
-        return bool(self._found)
-
-    @contextlib.contextmanager
-    def part(self) -> Iterator[None]:
-        """Collect the problems of one part of the input, and continue with the next part."""
-        try:
-            yield
-        except (InputError, UsageError) as error:
-            self._found.append(error)
-
-    def check(self) -> None:
-        """Raise the collected problems, if there are any."""
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            raise UsageError("\n".join(map(str, self._found)))
-
-
 UNMET = 1
 """Exit status of a simulation that reached its end, but not what was asked of it."""
 
@@ -202,7 +175,7 @@ class RunConditions:
 
         Raises `UsageError` that lists all assertions about what the report does not have.
         """
-        found, problems = [], []
+        found, checks = [], InputChecks()
         for kind in dict.fromkeys(self.fail_on):
             for figure, meaning in FAILURES[kind].items():
                 (assertion,) = parse_assertions([f"{figure} == 0"])
@@ -210,15 +183,11 @@ class RunConditions:
                 if count:
                     found.append(f"--fail-on {kind}: {meaning}: {count:.0f}")
         for assertion in self.assertions:
-            try:
+            with checks.part(f"--assert '{assertion}': "):
                 verdict = judge(assertion, result, self.queues)
-            except UsageError as error:
-                problems.append(f"--assert '{assertion}': {error}")
-                continue
-            if not verdict.holds:
-                found.append(f"--assert {verdict}")
-        if problems:
-            raise UsageError("\n".join(problems))
+                if not verdict.holds:
+                    found.append(f"--assert {verdict}")
+        checks.check()
         return found
 
     def report(self, result: FullReport) -> int:

@@ -23,14 +23,13 @@ from yunikorn.text import number_of
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import folder_of, read_config
 from yunikorn_commands.input_files import name_of
-from yunikorn_commands.input_source import InputError
+from yunikorn_commands.input_source import InputChecks, InputError
 from yunikorn_commands.output import echo, has_colours, notes, remark, results
 from yunikorn_commands.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_commands.signals import ending_early, status_of
 from yunikorn_lab.commands.call_provenance import RunInputs
 from yunikorn_lab.commands.run_conditions import (
-    InputChecks,
     RunConditions,
     cluster_notes,
     condition_options,

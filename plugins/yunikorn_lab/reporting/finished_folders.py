@@ -13,6 +13,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
+from yunikorn_commands.input_source import InputChecks
 from yunikorn_lab.reporting.comparison import (
     DivergenceReason,
     describe_divergences,
@@ -68,23 +69,18 @@ def compare_folders(paths: Sequence[Path], explain: Explainer | None = None) -> 
     Folders with several seeds are compared by the seeds that all of them have. `explain` is called for the
     divergences whose reasons the folders do not show.
     """
-    variants, problems = [], []
+    checks = InputChecks()
+    variants: list[FinishedVariant] = []
     for path, name in zip(paths, _names(paths), strict=True):
-        try:
+        with checks.part():
             variants.append(_find(path, name))
-        except UsageError as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     seeds = _common(variants)
-    results = []
+    results: list[list[FullReport]] = []
     for variant in variants:
-        try:
+        with checks.part():
             results.append([read_result(variant.folders[seed]) for seed in seeds])
-        except UsageError as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     return _compare(variants, seeds, results, explain)
 
 

@@ -20,6 +20,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.text import listed, suggest
+from yunikorn_commands.input_source import InputChecks
 from yunikorn_lab.reporting.assertion_figures import (
     AssertedFigure,
     FigureUnit,
@@ -110,14 +111,11 @@ def spell(value: float | None, unit: FigureUnit) -> str:
 
 def parse_assertions(texts: Iterable[str], option: str = "--assert") -> list[Assertion]:
     """Parse assertions; raises `UsageError` that lists all problems, each with the name of the `option`."""
-    found, problems = [], []
+    found, checks = [], InputChecks()
     for text in texts:
-        try:
+        with checks.part(f"{option} '{text}': "):
             found.append(parse_assertion(text))
-        except UsageError as error:
-            problems.append(f"{option} '{text}': {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     return found
 
 
@@ -192,15 +190,12 @@ def check_queues(
     The queues are pairs of partition and path. Only meaningful for configurations in which all queues are
     known before the run; others create queues from placement rules.
     """
-    problems = []
+    checks = InputChecks()
     for assertion in assertions:
-        try:
-            if assertion.queue:
+        if assertion.queue:
+            with checks.part(f"{option} '{assertion}': "):
                 _check_queue(assertion, queues)
-        except UsageError as error:
-            problems.append(f"{option} '{assertion}': {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
 
 
 def _check_queue(assertion: Assertion, queues: Collection[tuple[str, str]]) -> None:

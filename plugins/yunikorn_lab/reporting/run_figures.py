@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.errors import UsageError
 from yunikorn.text import suggest
+from yunikorn_commands.input_source import InputChecks
 from yunikorn_lab.reporting.calibration import Calibration, CalibrationCurves
 from yunikorn_lab.reporting.group_counts import GroupReport
 from yunikorn_lab.reporting.idle_capacity import IdleReport
@@ -82,11 +82,11 @@ def parse_targets(texts: Iterable[str], known: Iterable[str], *, are_all: bool) 
     """
     found: dict[str, int] = {}
     paths = sorted(set(known))
-    problems = []
+    checks = InputChecks()
     for text in texts:
         queue, sign, time = text.rpartition("=")
         queue = queue.strip().lower()
-        try:
+        with checks.part(f"--slo {text}: "):
             if not sign or not queue:
                 raise ValueError("expected QUEUE=TIME, such as root.web=5m")
             if queue in found:
@@ -96,10 +96,7 @@ def parse_targets(texts: Iterable[str], known: Iterable[str], *, are_all: bool) 
             found[queue] = parse_time(time.strip())
             if found[queue] > 9_000_000_000 * SECOND:
                 raise ValueError("the target is too long")
-        except ValueError as error:
-            problems.append(f"--slo {text}: {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     return found
 
 

@@ -23,7 +23,7 @@ from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 from yunikorn_commands.input_files import name_of
-from yunikorn_commands.input_source import InputError
+from yunikorn_commands.input_source import InputChecks, InputError
 from yunikorn_commands.plugin_files import trusting
 from yunikorn_lab.config_effects import check_effects
 from yunikorn_lab.reporting.full_report import FullReport
@@ -106,19 +106,16 @@ def change(text: str, settings: Iterable[VariantSetting]) -> str:
     if root is None:
         raise UsageError("--set cannot change an empty configuration")
     document = _to_yaml(root)
-    problems: list[str] = []
+    checks = InputChecks()
     written: dict[str, VariantSetting] = {}
     for setting in settings:
-        try:
+        with checks.part():
             numbered = setting.numbered(text)
             other = written.setdefault(numbered.path, numbered)
             if other is not numbered:
-                problems.append(f"--set {numbered.label}: is also set as {other.label}")
+                raise UsageError(f"--set {numbered.label}: is also set as {other.label}")
             _set(document, numbered)
-        except UsageError as error:
-            problems.append(str(error))
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     # Line breaks are disabled, because folding a scalar could change its value.
     return str(yaml.serialize(document, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True))
 

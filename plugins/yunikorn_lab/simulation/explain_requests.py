@@ -19,6 +19,7 @@ from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
 from yunikorn.quantities import in_words
 from yunikorn.text import suggest
+from yunikorn_commands.input_source import InputChecks
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import PLACEHOLDER, Submitted, partition_name
 from yunikorn_lab.simulation.scenario_values import parse_time
@@ -149,14 +150,11 @@ def parse_questions(texts: Sequence[str], workload: Workload, until: int | None)
     wanted = {name for text in texts for name in (text, text.rpartition("@")[0])}
     plans = {plan.id: plan for plan in workload.applications if plan.id in wanted} if texts else {}
     questions: list[ExplainRequest] = []
-    problems: list[str] = []
+    checks = InputChecks()
     for text in texts:
-        try:
+        with checks.part(f"--explain {text}: "):
             questions.append(_parse(text, plans, workload, until))
-        except ValueError as error:
-            problems.append(f"--explain {text}: {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
+    checks.check()
     return questions
 
 
