@@ -113,11 +113,13 @@ class RunRepeater:
                 f"the run was made by yunikorn {recorded.version}, and this is {__version__}: run it again"
             )
         places = read_places(run.folder)
-        parsed = _parse(recorded, self._workload(recorded, places), self._nodes(recorded, places))
+        source, until, preempted = _parse(
+            recorded, self._workload(recorded, places), self._nodes(recorded, places)
+        )
         code = CodePermission.of_data(
             places.config.parent if places and places.config else None, self.given.load_plugins
         )
-        source = attrs.evolve(parsed.source, load_plugins=self.given.load_plugins)
+        source = attrs.evolve(source, load_plugins=self.given.load_plugins)
         workload = source.read()
         registry = load_registry().permitting(code)
         load_config(recorded.config_text, registry)
@@ -126,8 +128,8 @@ class RunRepeater:
             run.name,
             recorded.config_text,
             source,
-            until=parsed.until,
-            preempted=parsed.preempted,
+            until=until,
+            preempted=preempted,
             code=code,
         )
 
@@ -142,24 +144,21 @@ class RunRepeater:
         return _checked(recorded, NODES, found or None)
 
 
-@attrs.frozen
-class _Parsed:
-    source: WorkloadSource
-    until: int | None
-    preempted: str
+Parsed = tuple[WorkloadSource, int | None, str]
+"""Workload, end and treatment of preempted tasks of a run."""
 
 
 @click.command()
 @workload_options
 @until_option("End")
 @preempted_option
-def _run(source: WorkloadSource, until: int | None, preempted: str) -> _Parsed:
+def _run(source: WorkloadSource, until: int | None, preempted: str) -> Parsed:
     """Parse the options that decide a run."""
     # Options are recorded with their defaults, and these are given for every format.
-    return _Parsed(attrs.evolve(source, given=()), until, preempted)
+    return attrs.evolve(source, given=()), until, preempted
 
 
-def _parse(recorded: Provenance, workload: InputFile, nodes: InputFile | None) -> _Parsed:
+def _parse(recorded: Provenance, workload: InputFile, nodes: InputFile | None) -> Parsed:
     """Return the recorded options as they were parsed, with these files."""
     given = dict(recorded.options)
     if recorded.seed is not None and "--shuffle" not in given:
@@ -173,9 +172,8 @@ def _parse(recorded: Provenance, workload: InputFile, nodes: InputFile | None) -
         for name, value in given.items()
         if name in known and name != LOAD_PLUGINS_OPTION
     ]
-    parsed = _run.main(["--workload=.", *arguments], standalone_mode=False)
-    assert isinstance(parsed, _Parsed)
-    return attrs.evolve(parsed, source=attrs.evolve(parsed.source, workload=workload, nodes=nodes))
+    source, until, preempted = _run.main(["--workload=.", *arguments], standalone_mode=False)
+    return attrs.evolve(source, workload=workload, nodes=nodes), until, preempted
 
 
 def _checked(recorded: Provenance, role: str, file: InputFile | None) -> InputFile:

@@ -169,16 +169,13 @@ def differences(one: Provenance | None, other: Provenance | None) -> list[Proven
         here_value, there_value = one.options.get(name, ""), other.options.get(name, "")
         if here_value != there_value:
             found.append(ProvenanceDifference(name, here_value or "not given", there_value or "not given"))
-    if one.seed != other.seed:
-        found.append(ProvenanceDifference("seed", str(one.seed), str(other.seed)))
-    if one.version != other.version:
-        found.append(ProvenanceDifference("version of yunikorn", one.version, other.version))
-    if one.plugins != other.plugins:
-        found.append(
-            ProvenanceDifference(
-                "plugins", ", ".join(one.plugins) or "none", ", ".join(other.plugins) or "none"
-            )
-        )
+    for name, here_value, there_value in (
+        ("seed", str(one.seed), str(other.seed)),
+        ("version of yunikorn", one.version, other.version),
+        ("plugins", ", ".join(one.plugins) or "none", ", ".join(other.plugins) or "none"),
+    ):
+        if here_value != there_value:
+            found.append(ProvenanceDifference(name, here_value, there_value))
     return found
 
 
