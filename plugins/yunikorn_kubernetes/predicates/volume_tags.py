@@ -40,6 +40,7 @@ from yunikorn_kubernetes.predicates.selectors import Selector
 from yunikorn_kubernetes.predicates.volume_terms import Terms, read_selector, read_terms
 
 FILESYSTEM = "Filesystem"
+F = TypeVar("F")
 T = TypeVar("T")
 Texts = Mapping[str, str]
 
@@ -238,6 +239,10 @@ def _pod_from(given: Any) -> TaggedVolumes:
     )
 
 
+def _unreadable(reason: str) -> TaggedVolumes:
+    return TaggedVolumes(unreadable=reason)
+
+
 def _disk(given: Any) -> Disk:
     return Disk(
         given["kind"], given["id"], given.get("readOnly", False), tuple(sorted(given.get("monitors", ())))
@@ -264,50 +269,47 @@ def _claim(given: Any) -> Claim:
 
 
 def _reader(
-    what: str, name: str, read: Callable[[Any], T], nothing: T, texts: int = 1024
-) -> Callable[[Texts], T | UnreadableTag]:
-    """Return a function that reads the JSON of a tag or attribute and remembers the result of some texts."""
+    what: str, name: str, read: Callable[[Any], T], nothing: T, failed: Callable[[str], F], texts: int = 1024
+) -> Callable[[Texts], T | F]:
+    """Return a function that reads the JSON of a tag or attribute and remembers the result of some texts.
+
+    The result is `nothing` without the text, and `failed` makes it from the reason if the text is unreadable.
+    """
 
     @lru_cache(maxsize=texts)
-    def read_text(text: str) -> T | UnreadableTag:
+    def read_text(text: str) -> T | F:
         try:
             return read(json.loads(text))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            return UnreadableTag(f"the {what} {name} cannot be read: {type(error).__name__}: {error}")
+            return failed(f"the {what} {name} cannot be read: {type(error).__name__}: {error}")
 
-    def value_in(given: Texts) -> T | UnreadableTag:
+    def value_in(given: Texts) -> T | F:
         text = given.get(name)
         return nothing if text is None else read_text(text)
 
     return value_in
 
 
-# -- tags of a task ---------------------------------------------------------------------------------------
-
 NO_FREE: FreeByClass = {}
 NO_COUNTS: Mapping[str, int] = {}
 
-_volumes = _reader("tag", TAG_VOLUMES, _pod_from, NO_VOLUMES)
-candidates = _reader("tag", TAG_VOLUME_CANDIDATES, _free_from, NO_FREE, texts=64)
+# -- tags of a task ---------------------------------------------------------------------------------------
+
+pod_volumes = _reader("tag", TAG_VOLUMES, _pod_from, NO_VOLUMES, _unreadable)
+"""Volumes of a pod."""
+candidates = _reader("tag", TAG_VOLUME_CANDIDATES, _free_from, NO_FREE, UnreadableTag, texts=64)
 """Free volumes of no single host that a pod may get, by storage class, smallest first."""
-
-
-def pod_volumes(tags: Texts) -> TaggedVolumes:
-    """Return the volumes of a pod from the tags of its task."""
-    found = _volumes(tags)
-    return TaggedVolumes(unreadable=found) if isinstance(found, UnreadableTag) else found
-
 
 # -- attributes of a node ---------------------------------------------------------------------------------
 
-free_volumes = _reader("node attribute", NODE_FREE_VOLUMES, _free_from, NO_FREE)
+free_volumes = _reader("node attribute", NODE_FREE_VOLUMES, _free_from, NO_FREE, UnreadableTag)
 """Free volumes of a node's host by storage class, smallest first."""
-storage_capacity = _reader("node attribute", NODE_STORAGE_CAPACITY, _counts_from, NO_COUNTS)
+storage_capacity = _reader("node attribute", NODE_STORAGE_CAPACITY, _counts_from, NO_COUNTS, UnreadableTag)
 """Size of the largest volume that can be made for a node, by storage class."""
-volume_limits = _reader("node attribute", NODE_VOLUME_LIMITS, _counts_from, NO_COUNTS)
+volume_limits = _reader("node attribute", NODE_VOLUME_LIMITS, _counts_from, NO_COUNTS, UnreadableTag)
 """Number of volumes that a node can attach, by driver."""
 volume_attachments = _reader(
-    "node attribute", NODE_VOLUME_ATTACHMENTS, _attachments_from, frozenset[Attached]()
+    "node attribute", NODE_VOLUME_ATTACHMENTS, _attachments_from, frozenset[Attached](), UnreadableTag
 )
 """Volumes that are attached to a node."""
 
