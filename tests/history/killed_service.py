@@ -87,7 +87,7 @@ class Account:
     unanswered: dict[str, list[Task]] = attrs.Factory(dict)
     """Tasks that were released after the submission of an application, and before that of the next one."""
     lags: list[int] = attrs.Factory(list)
-    """How far the database was behind at each kill (ms), while it was there."""
+    """Time that the database was behind at each kill (ms), while it was there."""
     lock: Any = attrs.Factory(threading.Lock)
 
     def answer(self, app: str = "") -> None:

@@ -59,7 +59,7 @@ def test_only_the_leader_writes_and_the_next_one_continues(
             # Waiting, the standby has neither the lock nor a run of its own.
             (run,) = read_rows(location, "runs")
             first.scheduler.kill()
-            # Nobody leads.
+            # There is no leader now.
             cluster.kubectl.delete("Pod", "ends")
             second.create(pod("next"))
             second.running(3)
