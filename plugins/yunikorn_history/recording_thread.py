@@ -49,6 +49,8 @@ SLICE = 100
 """Number of entries between two pauses."""
 SHARE, LARGEST_SHARE = 0.02, 0.5
 """Share of a processor while the core is busy: usually, and with a full buffer."""
+PAUSES = 10
+"""Largest number of pauses after a slice while the core waits for a processor."""
 IDLE_INTERVAL, BUSY_INTERVAL = 0.1, 1.0
 """Seconds between two commits while the core is idle, and while it is busy."""
 HEARTBEAT = 10.0
@@ -350,13 +352,18 @@ class RecordingThread:
             yield
 
     def _rest(self) -> None:
-        """Pause so that a busy core has most of the processor."""
+        """Pause until a busy core has had most of the processor, which it may have to share itself."""
         used, self._used = time.thread_time() - self._used, time.thread_time()
         if not self._is_busy() or self._stopping.is_set():
             return
         full = self.events.backlog / MOST
         share = SHARE if full < 0.5 else LARGEST_SHARE * full
-        self._stopping.wait(used / share - used)
+        left = used / share - used
+        until = time.process_time() + left
+        for _ in range(PAUSES):
+            if left <= 0 or self._stopping.wait(left) or not self._is_busy():
+                return
+            left = until - time.process_time()
 
     _used = 0.0
     """Processor time of the thread at the latest pause."""
