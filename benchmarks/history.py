@@ -22,14 +22,14 @@ from benchmarks.machine import yardstick
 from tests.history.made_history import UNTIL, MadeHistory, make_history
 from yunikorn_history.database import open_reader, open_writer
 from yunikorn_history.history_filter import HistoryFilter
-from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, DAY, METADATA, SERIES, USAGE
+from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, DAY, METADATA, RUNS, SERIES, USAGE
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.retention import used_bytes
 from yunikorn_history.row_writer import RowWriter
 from yunikorn_history.rows import Row, RowBatch
 
 TRIES = 5
-LARGEST = 2 << 30
+LARGEST = 1_900_000_000
 """Bytes that applications and allocations may occupy."""
 PARTS = 20
 """Number of parts of the time, of which the first one is made and the others are copies."""
@@ -79,6 +79,10 @@ def queries_of(made: MadeHistory, applications: int) -> Iterator[tuple[str, Quer
     yield (
         "tasks that were preempted in a month",
         lambda all, _: len(all.tasks(count(preempted=True, since=month, limit=100)).records),
+    )
+    yield (
+        "applications with a tag",
+        lambda all, _: len(all.applications(count(tag="account=account1")).records),
     )
     yield (
         "an application by its id",
@@ -141,6 +145,7 @@ def copy_forward(location: str, length: int) -> None:
                 rows = sa.select(*columns).where(first, *levels)
                 connection.execute(table.insert().from_select(list(table.c.keys()), rows))
     with writer.transaction() as connection:
+        connection.execute(sa.update(RUNS).where(RUNS.c.ended.is_(None)).values(seen=UNTIL))
         if writer.dialect == "postgresql":
             connection.execute(sa.text("ANALYZE"))
     writer.close()
