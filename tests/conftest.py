@@ -20,6 +20,8 @@ from tests.audit import AuditedSimulation
 from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.costs import Bill, Meter
 from tests.example_counts import examples
+from tests.fork_client import CHOICE
+from tests.forks import write_python
 from tests.kubernetes.cluster.programs import NOT_BUILT
 from tests.markers import mark
 from yunikorn.cli.main import main
@@ -169,12 +171,16 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
     """
 
     def run(
-        *arguments: str, installed: Path | None = None, cwd: Path | None = None, **environment: str
+        *arguments: str,
+        installed: Path | None = None,
+        cwd: Path | None = None,
+        python: str = sys.executable,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         path = [*([str(installed)] if installed else []), *filter(None, sys.path)]
         clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
         return subprocess.run(
-            [sys.executable, *arguments],
+            [python, *arguments],
             capture_output=True,
             text=True,
             encoding="utf-8",
@@ -231,8 +237,12 @@ def install_packages(
             "--disable-pip-version-check",
             "--quiet",
         ]
+        python = tmp_path_factory.mktemp("python") / "python"
+        write_python(python)
         done = run_python(
-            "-m", "pip", "install", *offline, "--target", str(target), *map(str, sources.iterdir())
+            *("-m", "pip", "install", *offline, "--target", str(target), *map(str, sources.iterdir())),
+            python=str(python),
+            **{CHOICE: "pip"},
         )
         assert done.returncode == 0, done.stderr
         return target

@@ -20,6 +20,17 @@ from tests.markers import CLUSTER_TESTS, SLOW
 
 TOGETHER = "tests/kubernetes/"
 """Name of the unit of all tests that use the cluster."""
+LONGEST = (
+    "tests/documentation/test_blocks.py",
+    "tests/plugins/test_abuses_served.py",
+    "tests/plugins/test_abuses.py",
+    "tests/testing/test_default_plugins.py",
+    "tests/test_newcomer.py",
+    "tests/service/test_doors_of_packages.py",
+    "tests/test_example_packages.py",
+    "tests/history/test_kills.py",
+)
+"""Files of few slow functions that take longest, half a minute of processor time to two and a half."""
 SLOW_TESTS = Counter(name.partition("::")[0] for name in SLOW)
 """Number of slow tests by file."""
 
@@ -34,8 +45,8 @@ class WholeFiles(LoadFileScheduling):  # type: ignore[misc]
         self.workqueue.move_to_end(max(self.workqueue, key=self._length), last=False)
         super()._assign_work_unit(node)
 
-    def _length(self, unit: str) -> tuple[bool, int, int]:
-        return unit == TOGETHER, SLOW_TESTS[unit], len(self.workqueue[unit])
+    def _length(self, unit: str) -> tuple[bool, bool, int, int]:
+        return unit == TOGETHER, unit in LONGEST, SLOW_TESTS[unit], len(self.workqueue[unit])
 
     def add_node_collection(self, node: Any, collection: list[str]) -> None:
         """Add the tests that a worker has found."""

@@ -71,7 +71,13 @@ def _shared() -> Path:
     return Path(folder.name)
 
 
-def python(interpreter: str) -> str:
+def write_python(program: Path, words: str = '"$@"') -> None:
+    """Write a program of the shell that runs Python, forked where it can be, with these words after it."""
+    program.write_text(f"#!/bin/sh\nexec {_python(str(program.parent / 'python'))} {words}\n", "utf-8")
+    program.chmod(0o755)
+
+
+def _python(interpreter: str) -> str:
     """Return the shell's words for Python that is forked where it can be, with this `sys.executable`."""
     if sys.platform != "linux":
         return shlex.quote(sys.executable)

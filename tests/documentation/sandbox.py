@@ -24,7 +24,7 @@ import attrs
 from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.documentation.pages import CHECKOUT
 from tests.fork_client import CHOICE
-from tests.forks import python
+from tests.forks import write_python
 
 HUNG = 300.0
 """Seconds after which a command counts as hanging: far more than any command needs on a busy machine."""
@@ -93,9 +93,7 @@ class Sandbox:
             "pip": f'{pip} "$@"',
             "pytest": '-m pytest "$@"',
         }.items():
-            program = programs / name
-            program.write_text(f"#!/bin/sh\nexec {python(str(programs / 'python'))} {call}\n", "utf-8")
-            program.chmod(0o755)
+            write_python(programs / name, call)
         (folder / "pytest.ini").write_text(f"[pytest]\naddopts = -p no:cacheprovider{fixture}\n", "utf-8")
         shutil.copytree(
             CHECKOUT / "examples",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,10 +19,11 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "application-order"
 
 def module(name: str) -> ModuleType:
     """Return the module of an example."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
+    # The types of options are looked up there.
+    sys.modules[spec.name] = found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
 
