@@ -26,19 +26,15 @@ AT_ONCE = 5_000
 """Number of rows that are written together."""
 PAGE = "2000"
 """Number of records in an answer."""
+SERIES = {"queues": tables.QUEUE_SERIES, "users": tables.USER_SERIES, "partition": tables.PARTITION_SERIES}
 TABLES = {
     "runs": tables.RUNS,
     "apps": tables.APPLICATIONS,
     "tasks": tables.ALLOCATIONS,
     "usage": tables.USAGE,
-    **dict.fromkeys(("queues", "users", "partition"), tables.SERIES),
+    **dict.fromkeys(SERIES, tables.SERIES),
 }
 """Tables by the kinds of records that can be copied."""
-SERIES = {
-    "queues": tables.QUEUE_SERIES,
-    "users": tables.USER_SERIES,
-    "partition": tables.PARTITION_SERIES,
-}
 FIELDS = {
     "rm": "rmID",
     "app_id": "applicationID",
@@ -53,13 +49,8 @@ FIELDS = {
     "task_group": "taskGroup",
 }
 """Fields of records whose columns have other names."""
-FLAGS = {
-    "placeholder": tables.PLACEHOLDER,
-    "recovered": tables.RECOVERED,
-    "preempted": tables.PREEMPTED,
-    "originator": tables.ORIGINATOR,
-    "isEndEstimated": tables.ESTIMATED_END,
-}
+FLAGS = {"placeholder": tables.PLACEHOLDER, "recovered": tables.RECOVERED, "preempted": tables.PREEMPTED}
+"""Bits of `allocations.flags` by the fields that programs need."""
 
 
 class HistoryCopy:

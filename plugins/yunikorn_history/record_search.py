@@ -37,6 +37,12 @@ LOOKED_AT = 2_000
 LATEST_TASKS = 200_000
 LATEST = {CONFIGS: 200, AUDIT: 10_000, FAULTS: 1_000}
 """Numbers of the latest rows of a table that are read."""
+RECORDS = (
+    ("configuration", CONFIGS, "time", ("", "by"), ("by", "source"), ("text",)),
+    ("action", AUDIT, "time", ("what", "operator"), ("operator", "what", "outcome"), ("target", "reason")),
+    ("fault", FAULTS, "latest", ("plugin", "message"), ("plugin",), ("message",)),
+)
+"""Kind, table, column of the time, columns to show, and columns with names and with texts to search."""
 
 
 class RecordSearch:
@@ -52,9 +58,7 @@ class RecordSearch:
         yield from self._applications()
         yield from self._names()
         yield from self._tasks()
-        yield from self._configs()
-        yield from self._actions()
-        yield from self._faults()
+        yield from self._records()
 
     def _contains(self, column: Any) -> ColumnElement[bool]:
         found: ColumnElement[bool] = column.icontains(self._text, autoescape=True)
@@ -90,39 +94,18 @@ class RecordSearch:
         for _, number, app_id in self._fetched.rows(statement.limit(self._limit)):
             yield PastMatch(kind="task", name=self._text, id=number, text=app_id)
 
-    def _configs(self) -> Iterator[PastMatch]:
-        for one in self._latest(CONFIGS, "time", ("by", "source"), ("text",)):
-            yield PastMatch(
-                kind="configuration",
-                name=f"configuration {one['id']}",
-                id=one["id"],
-                text=one["by"],
-                time=one["time"],
-            )
-
-    def _actions(self) -> Iterator[PastMatch]:
-        own = [] if self._scope is None else [("operator", self._search.named(self._scope.user))]
-        for one in self._latest(AUDIT, "time", ("operator", "what", "outcome"), ("target", "reason"), own):
-            yield PastMatch(
-                kind="action", name=one["what"], id=one["id"], text=one["operator"], time=one["time"]
-            )
-
-    def _faults(self) -> Iterator[PastMatch]:
-        for one in self._latest(FAULTS, "latest", ("plugin",), ("message",)):
-            yield PastMatch(
-                kind="fault", name=one["plugin"], id=one["id"], text=one["message"], time=one["latest"]
-            )
+    def _records(self) -> Iterator[PastMatch]:
+        for kind, table, time, (name, text), names, texts in RECORDS:
+            for one in self._latest(table, time, names, texts):
+                title = one.get(name) or f"{kind} {one['id']}"
+                yield PastMatch(kind=kind, name=title, id=one["id"], text=one[text], time=one[time])
 
     def _latest(
-        self,
-        table: Table,
-        time: str,
-        names: Sequence[str],
-        texts: Sequence[str],
-        only: Sequence[tuple[str, Sequence[int]]] = (),
+        self, table: Table, time: str, names: Sequence[str], texts: Sequence[str]
     ) -> list[dict[str, Any]]:
         """Return the latest rows whose names or texts contain the text, newest first, without long texts."""
-        own = [table.c[column].in_(numbers) for column, numbers in only]
+        scope = self._scope if table is AUDIT else None
+        own = [] if scope is None else [table.c.operator.in_(self._search.named(scope.user))]
         recent: Subquery = (
             sa.select(table).where(*own).order_by(table.c[time].desc()).limit(LATEST[table]).subquery()
         )

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections import abc
 from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
 
 import attrs
 
 from yunikorn.config.document import NULLS, Listing, Mapping, Scalar, YamlNode, quote, show
 from yunikorn.errors import Problem, printable
 from yunikorn.text import suggest
+
+N = TypeVar("N", Mapping, Scalar)
 
 UINT64_MAX = 2**64 - 1
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -200,23 +203,19 @@ class YamlTable:
 
     def tables(self, key: str) -> list[YamlTable]:
         """Read a list of mappings."""
-        tables = []
-        for spot in self.items(key) or ():
-            if isinstance(spot.node, Mapping):
-                tables.append(YamlTable(spot.path, spot.node, self.findings))
-            else:
-                self.findings.problem(spot, f"expected a mapping, got {show(spot.node)}")
-        return tables
+        entries = self._entries(key, Mapping, "a mapping")
+        return [YamlTable(spot.path, node, self.findings) for node, spot in entries]
 
     def texts(self, key: str) -> list[tuple[str, Spot]]:
         """Read a list of texts, with their positions."""
-        found = []
+        return [(node.text, spot) for node, spot in self._entries(key, Scalar, "a text")]
+
+    def _entries(self, key: str, kind: type[N], expected: str) -> Iterator[tuple[N, Spot]]:
         for spot in self.items(key) or ():
-            if isinstance(spot.node, Scalar):
-                found.append((spot.node.text, spot))
+            if isinstance(spot.node, kind):
+                yield spot.node, spot
             else:
-                self.findings.problem(spot, f"expected a text, got {show(spot.node)}")
-        return found
+                self.findings.problem(spot, f"expected {expected}, got {show(spot.node)}")
 
     def pairs(self, key: str) -> dict[str, str]:
         """Read a mapping from text to text; null is read as an empty text."""

@@ -25,7 +25,6 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
-from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import queue_histories, run_history
@@ -34,7 +33,6 @@ from yunikorn_lab.history_reports.usage_report import (
     UsageSums,
     busiest,
     capacity_service,
-    cost_column,
 )
 from yunikorn_lab.reporting.metrics import jain_index
 from yunikorn_lab.reporting.section import Picture
@@ -130,7 +128,7 @@ def report_fairness(source: ReportSource, grouping: Grouping) -> HistoryReport:
         for key in sorted(sums.service, key=lambda key: (key[1], key[0]))
     ]
     even = list(_evenness(sums, main))
-    tables = [_shares_table(grouping, rows, main, source.prices), _evenness_table(grouping, even, main)]
+    tables = [_shares_table(grouping, rows, main), _evenness_table(grouping, even, main)]
     pictures, queues = [], list[str]()
     if grouping.subject == "queue" and rows and source.has_pictures:
         histories = queue_histories(source)
@@ -222,7 +220,7 @@ def _evenness(sums: FairnessSums, main: str) -> Iterator[Row]:
         }
 
 
-def _shares_table(grouping: Grouping, rows: list[Row], main: str, prices: PriceList | None) -> ResultTable:
+def _shares_table(grouping: Grouping, rows: list[Row], main: str) -> ResultTable:
     columns = [
         *(ShownColumn(part, (part,)) for part in grouping.by),
         ShownColumn(f"{unit_of(main)[1]}-hours", ("hours", main), ratio),
@@ -241,7 +239,6 @@ def _shares_table(grouping: Grouping, rows: list[Row], main: str, prices: PriceL
             "the queue was owed, which is its guarantee, or its use and pending amount if those are less. "
             "Below it: time in which it used less than its guarantee while it had pending requests."
         )
-    columns += cost_column(prices)
     is_by_queue = grouping.by[0] == "queue"
     return ResultTable("fairness", "Shares", rows, columns, note, has_queues=is_by_queue)
 

@@ -51,6 +51,11 @@ def seconds_of(milliseconds: float) -> float:
     return round(milliseconds / 1000, DIGITS)
 
 
+def money(amount: float | None) -> str:
+    """Return an amount of money such as `1,234.50`."""
+    return "-" if amount is None else f"{amount:,.2f}"
+
+
 def sort_types(names: Iterable[str]) -> list[str]:
     """Return names of resource types in the order of columns: cores, memory, and the others by name."""
     return sorted(names, key=lambda name: (name != VCORE, name != MEMORY, name))
@@ -90,14 +95,18 @@ class ResultTable:
     has_queues: bool = False
     """True if the first column holds queues."""
 
-    def shown(self, most: int) -> Table:
-        """Return the table for readers, with at most so many rows."""
+    def shown(self, most: int, currency: str) -> Table:
+        """Return the table for readers, with at most so many rows, and with costs if the rows have them."""
+        columns = list(self.columns)
+        if any("cost" in row for row in self.rows):
+            title = f"cost ({currency})" if currency else "cost"
+            columns.insert(len(columns) - self.has_examples, ShownColumn(title, ("cost",), money))
         more = len(self.rows) - most
         left = f"{more:,} more rows are in the CSV and JSON forms." if more > 0 else ""
         return Table(
             self.title,
-            [column.title for column in self.columns],
-            [[column.cell(row) for column in self.columns] for row in self.rows[:most]],
+            [column.title for column in columns],
+            [[column.cell(row) for column in columns] for row in self.rows[:most]],
             note=" ".join(filter(None, (self.note, left))),
             has_examples=self.has_examples,
             has_queues=self.has_queues,
@@ -162,7 +171,7 @@ class HistoryReport:
 
     def sections(self, most: int) -> list[Section]:
         """Return the sections of the page, with at most so many rows in a table."""
-        tables = [table.shown(most) for table in self.tables if table.rows]
+        tables = [table.shown(most, self.currency) for table in self.tables if table.rows]
         first = Section(self.kind, self.kind.capitalize(), pictures=self.pictures, tables=tables)
         return [first]
 

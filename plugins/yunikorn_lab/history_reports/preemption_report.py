@@ -22,7 +22,6 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
-from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import GroupSeries, loss_picture
@@ -30,7 +29,6 @@ from yunikorn_lab.history_reports.usage_report import (
     MOST_TYPES,
     busiest,
     capacity_service,
-    cost_column,
     spell_hours,
 )
 from yunikorn_lab.reporting.tables import count, duration, ratio
@@ -145,9 +143,9 @@ def report_preemption(source: ReportSource, grouping: Grouping) -> HistoryReport
         wanted=source.wanted,
         verdict=list(_verdict(sums, total, main)),
         tables=[
-            _pairs_table(grouping, rows, taker, total, source.prices),
-            _reasons_table(reasons, main, source.prices),
-            _applications_table(sums, main, source.prices),
+            _pairs_table(grouping, rows, taker, total),
+            ResultTable("reasons", "Reasons", reasons, [ShownColumn("reason", ("reason",)), *_columns(main)]),
+            _applications_table(sums, main),
         ],
         pictures=pictures,
         resource=main,
@@ -159,39 +157,30 @@ def _texts(row: Row) -> list[str]:
     return [value for value in row.values() if isinstance(value, str)]
 
 
-def _columns(main: str, prices: PriceList | None) -> list[ShownColumn]:
+def _columns(main: str) -> list[ShownColumn]:
     return [
         ShownColumn("tasks", ("tasks",), count),
         ShownColumn("placeholders", ("placeholders",), count),
         ShownColumn("apps", ("applications",), count),
         ShownColumn("ran for", ("mean_seconds",), duration),
         *([ShownColumn(f"lost {unit_of(main)[1]}-hours", ("lost_hours", main), ratio)] if main else []),
-        *(cost_column(prices) if main else []),
     ]
 
 
-def _pairs_table(
-    grouping: Grouping, rows: list[Row], taker: str, total: Tally, prices: PriceList | None
-) -> ResultTable:
+def _pairs_table(grouping: Grouping, rows: list[Row], taker: str, total: Tally) -> ResultTable:
     types = sort_types(total)[:MOST_TYPES]
     columns = [
         *(ShownColumn(part, (part,)) for part in grouping.by),
         *([ShownColumn(f"for {grouping.subject}", (taker,))] if taker else []),
-        *_columns("", None),
+        *_columns(""),
         *(ShownColumn(f"lost {unit_of(name)[1]}-hours", ("lost_hours", name), ratio) for name in types),
-        *cost_column(prices),
     ]
     note = "Tasks that were preempted in the time, with all that they had used. Ran for: mean of the tasks."
     is_by_queue = grouping.by[0] == "queue"
     return ResultTable("preemption", "Who lost to whom", rows, columns, note, has_queues=is_by_queue)
 
 
-def _reasons_table(rows: list[Row], main: str, prices: PriceList | None) -> ResultTable:
-    columns = [ShownColumn("reason", ("reason",)), *_columns(main, prices)]
-    return ResultTable("reasons", "Reasons", rows, columns)
-
-
-def _applications_table(sums: PreemptionSums, main: str, prices: PriceList | None) -> ResultTable:
+def _applications_table(sums: PreemptionSums, main: str) -> ResultTable:
     rows: list[Row] = []
     for losses, app_id, queue, user in sums.applications.values():
         figures = losses.figures()
@@ -200,7 +189,7 @@ def _applications_table(sums: PreemptionSums, main: str, prices: PriceList | Non
             {"application": app_id, **figures, "queue": queue, "user": user, "text": f"{queue}, {user}"}
         )
     rows.sort(key=lambda row: (-row["tasks"], -row["lost_hours"].get(main, 0), row["application"]))
-    columns = [column for column in _columns(main, prices) if column.title != "apps"]
+    columns = [column for column in _columns(main) if column.title != "apps"]
     shown = [ShownColumn("application", ("application",)), *columns, ShownColumn("", ("text",))]
     title = "Applications that lost most tasks"
     return ResultTable("applications", title, rows[:MOST_APPLICATIONS], shown, has_examples=True)

@@ -30,11 +30,6 @@ class PriceList:
     queues: Mapping[str, Mapping[str, float]]
     """Prices that differ in a queue and the queues below it."""
 
-    @property
-    def title(self) -> str:
-        """Title of the column of costs."""
-        return f"cost ({self.currency})" if self.currency else "cost"
-
     def cost(self, queue: str, service: Mapping[str, int]) -> float:
         """Return the cost of a service (amounts times ms) in a queue, in no whole cents."""
         prices = self._in_queue(queue)

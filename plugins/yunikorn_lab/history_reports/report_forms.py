@@ -38,7 +38,7 @@ def print_text(report: HistoryReport, stream: TextIO) -> None:
     console.print(report.title, soft_wrap=True)
     console.print()
     print_verdict(report.verdict, console)
-    print_tables([table.shown(MOST_ROWS) for table in report.tables if table.rows], console)
+    print_tables([table.shown(MOST_ROWS, report.currency) for table in report.tables if table.rows], console)
 
 
 def page_of(report: HistoryReport) -> str:

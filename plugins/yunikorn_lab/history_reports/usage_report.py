@@ -28,6 +28,7 @@ from yunikorn_lab.history_reports.history_result import (
     ShownColumn,
     hours,
     hours_of,
+    money,
     share,
     sort_types,
     unit_of,
@@ -252,7 +253,7 @@ def report_usage(source: ReportSource, grouping: Grouping) -> HistoryReport:
     rows.sort(
         key=lambda row: (row.get(grouping.period, ""), -row["hours"].get(main, 0), *map(row.get, grouping.by))
     )
-    columns = _columns(grouping, total, main, bool(guaranteed), prices)
+    columns = _columns(grouping, total, bool(guaranteed))
     note = "" if not main else _note(main, bool(guaranteed))
     is_by_queue = grouping.subject == "queue"
     table = ResultTable("usage", "Usage", rows, columns, note, has_queues=is_by_queue)
@@ -298,13 +299,7 @@ def _figures(one: UsageSum, main: str) -> Row:
     }
 
 
-def _columns(
-    grouping: Grouping,
-    total: UsageSum,
-    main: str,
-    has_guarantees: bool,
-    prices: PriceList | None,
-) -> list[ShownColumn]:
+def _columns(grouping: Grouping, total: UsageSum, has_guarantees: bool) -> list[ShownColumn]:
     types = sort_types(total.service)[:MOST_TYPES]
     columns = [
         *(ShownColumn(part, (part,)) for part in grouping.by),
@@ -316,17 +311,7 @@ def _columns(
     ]
     if has_guarantees:
         columns.append(ShownColumn("of guarantee", ("of_guarantee",), percent))
-    return columns + cost_column(prices)
-
-
-def cost_column(prices: PriceList | None) -> list[ShownColumn]:
-    """Return the column of costs; none without prices."""
-    return [] if prices is None else [ShownColumn(prices.title, ("cost",), money)]
-
-
-def money(amount: float | None) -> str:
-    """Return an amount of money such as `1,234.50`."""
-    return "-" if amount is None else f"{amount:,.2f}"
+    return columns
 
 
 def _note(main: str, has_guarantees: bool) -> str:

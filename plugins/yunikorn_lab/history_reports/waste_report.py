@@ -18,11 +18,10 @@ from yunikorn_lab.history_reports.history_result import (
     sort_types,
     unit_of,
 )
-from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_source import ReportSource
 from yunikorn_lab.history_reports.report_window import Grouping, period_name
 from yunikorn_lab.history_reports.time_pictures import run_history
-from yunikorn_lab.history_reports.usage_report import cost_column, spell_hours
+from yunikorn_lab.history_reports.usage_report import spell_hours
 from yunikorn_lab.reporting.section import Picture
 from yunikorn_lab.reporting.tables import percent, ratio
 
@@ -107,16 +106,13 @@ def report_waste(source: ReportSource, grouping: Grouping) -> HistoryReport:
         by=grouping.by,
         wanted=source.wanted,
         verdict=list(_verdict(sums)) or ["Less than 1% of the capacity was wasted."],
-        tables=[
-            _waste_table(grouping, rows, source.prices),
-            _causes_table(grouping, causes, source.prices),
-        ],
+        tables=[_waste_table(grouping, rows), _causes_table(grouping, causes)],
         pictures=pictures,
         currency=source.currency,
     )
 
 
-def _waste_table(grouping: Grouping, rows: list[Row], prices: PriceList | None) -> ResultTable:
+def _waste_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
     columns = [
         ShownColumn(grouping.period, (grouping.period,)),
         ShownColumn("resource", ("resource",)),
@@ -125,15 +121,14 @@ def _waste_table(grouping: Grouping, rows: list[Row], prices: PriceList | None) 
         ShownColumn("idle while work waited", ("idle",), percent),
         ShownColumn("held by placeholders", ("placeholder",), percent),
         ShownColumn("lost to preemption", ("lost",), percent),
-        *cost_column(prices),
     ]
     note = "Parts of the capacity. What placeholders held and what was lost is among what was used."
-    if prices is not None:
+    if any("cost" in row for row in rows):
         note += " Cost: of what was idle while work waited, at the prices of all queues, held or lost."
     return ResultTable("waste", "Waste", rows, columns, note)
 
 
-def _causes_table(grouping: Grouping, rows: list[Row], prices: PriceList | None) -> ResultTable:
+def _causes_table(grouping: Grouping, rows: list[Row]) -> ResultTable:
     columns = [
         ShownColumn(grouping.period, (grouping.period,)),
         ShownColumn("resource", ("resource",)),
@@ -141,7 +136,6 @@ def _causes_table(grouping: Grouping, rows: list[Row], prices: PriceList | None)
         ShownColumn("hours", ("hours",), ratio),
         ShownColumn("of capacity", ("of_capacity",), percent),
         ShownColumn("of idle", ("of_idle",), percent),
-        *cost_column(prices),
     ]
     return ResultTable("causes", "Idle while work waited, by cause", rows, columns)
 
