@@ -59,8 +59,6 @@ class HistoryKind:
     """Path of the route, below `/ws/v1/history/`."""
     shape: type[Any]
     """Class of the records."""
-    query: str
-    """Method of `HistoryQueries`."""
     filters: tuple[str, ...] = ()
     """Filters beside those of time."""
     states: tuple[str, ...] = ()
@@ -69,6 +67,11 @@ class HistoryKind:
     """Values of the filter `bucket`."""
     position: int = 2
     """Number of integers in the position of a page."""
+
+    @property
+    def query(self) -> str:
+        """Method of `HistoryQueries`."""
+        return self.path.replace("-", "_")
 
     @property
     def accepted(self) -> tuple[str, ...]:
@@ -81,43 +84,37 @@ class HistoryKind:
         return known.get(name, ())
 
 
-def _series(path: str, query: str, *filters: str) -> HistoryKind:
+def _series(path: str, *filters: str) -> HistoryKind:
     accepted = (*filters, *PLACES, "bucket")
-    return HistoryKind(path, past_records.SeriesPoint, query, accepted, buckets=BUCKETS, position=4)
+    return HistoryKind(path, past_records.SeriesPoint, accepted, buckets=BUCKETS, position=4)
 
 
 KINDS = {
     "apps": HistoryKind(
         "applications",
         past_records.PastApplication,
-        "applications",
         (*OF_APPLICATIONS, "state"),
         (*APPLICATION.states, "Removed"),
     ),
-    "tasks": HistoryKind("tasks", past_records.PastTask, "tasks", (*OF_APPLICATIONS, "node", "exit")),
-    "queues": _series("queues", "queues", "queue"),
-    "users": _series("users", "users", "user"),
-    "nodes": HistoryKind("nodes", past_records.PastNode, "nodes", ("node", *PLACES)),
-    "node-series": _series("node-series", "node_series", "node"),
-    "partition": _series("partition", "partition"),
+    "tasks": HistoryKind("tasks", past_records.PastTask, (*OF_APPLICATIONS, "node", "exit")),
+    "queues": _series("queues", "queue"),
+    "users": _series("users", "user"),
+    "nodes": HistoryKind("nodes", past_records.PastNode, ("node", *PLACES)),
+    "node-series": _series("node-series", "node"),
+    "partition": _series("partition"),
     "usage": HistoryKind(
         "usage",
         past_records.UsagePoint,
-        "usage",
         ("user", "group", "queue", *PLACES, "bucket"),
         buckets=BUCKETS[1:],
         position=7,
     ),
-    "configs": HistoryKind("configs", past_records.PastConfig, "configs", ("user",)),
-    "audit": HistoryKind(
-        "audit", past_records.PastAction, "audit", ("user", "state"), ("done", "failed", "refused")
-    ),
-    "faults": HistoryKind("faults", past_records.PastFault, "faults"),
-    "runtimes": HistoryKind(
-        "run-times", past_records.PastRunTimes, "run_times", ("user", "group", "queue", "by")
-    ),
-    "runs": HistoryKind("runs", past_records.PastRun, "runs"),
-    "gaps": HistoryKind("gaps", past_records.HistoryGap, "gaps"),
+    "configs": HistoryKind("configs", past_records.PastConfig, ("user",)),
+    "audit": HistoryKind("audit", past_records.PastAction, ("user", "state"), ("done", "failed", "refused")),
+    "faults": HistoryKind("faults", past_records.PastFault),
+    "runtimes": HistoryKind("run-times", past_records.PastRunTimes, ("user", "group", "queue", "by")),
+    "runs": HistoryKind("runs", past_records.PastRun),
+    "gaps": HistoryKind("gaps", past_records.HistoryGap),
 }
 """Kinds by the name that commands have for them."""
 
