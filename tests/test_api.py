@@ -88,12 +88,13 @@ PUBLIC = {
         *("rank(gang, domain)", "refuses(gang, domain)", "split(gang, part, count, room)"),
         *("score(gang, nodes)", "gives_up_after(gang, level, wait)"),
     ],
+    "RunTimeEstimator": ["estimate(task, age)", "observe(task, seconds)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
     *("AskSubmission", "PastService", "Quota", "Refused", "Submission", "UsageView", "VictimUnit", "Where"),
-    "parse_quantity",
+    *("RunTime", "parse_quantity"),
 )
 TESTING = """
          AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample
@@ -101,7 +102,8 @@ TESTING = """
     GangPartSample GangPlacementPolicyContract GangSample MakeScheduler
     NodeSample NodeSortPolicyContract PermitPolicyContract Placement     PlacementRuleContract
     PluginContract PredicateContract PreemptionPolicyContract QueueSample     QueueSortPolicyContract
-    QueueTreeSample QuotaPolicyContract ReservationPolicyContract     ServiceSample SubmitPolicyContract
+    QueueTreeSample QuotaPolicyContract ReservationPolicyContract RunTimeEstimatorContract ServiceSample
+    SubmitPolicyContract
     TopologySourceContract UserGroupResolverContract allocation application ask assert_node_order assert_order
     assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task gang
     gang_part node queue registry_with submission topology

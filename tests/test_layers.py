@@ -99,7 +99,7 @@ MAY_IMPORT = {
     | {"yunikorn.interface", "yunikorn_service.runtime", "yunikorn_commands", "yunikorn_service"}
     | {"yunikorn_service.recording", "yunikorn_service.wire"},
     "yunikorn_foresight": INTERFACE,
-    "yunikorn_history": INTERFACE | EXPLAINED | {"yunikorn_commands", "yunikorn_service"},
+    "yunikorn_history": INTERFACE | EXPLAINED | {"yunikorn_commands", "yunikorn_plugins", "yunikorn_service"},
     "yunikorn_history.commands": COMMANDS | {"yunikorn_rest", "yunikorn_rest.commands", "yunikorn_service"},
     "yunikorn_rest.metrics": INTERFACE | LOOPS | {"yunikorn_service"},
     "yunikorn_rest": INTERFACE

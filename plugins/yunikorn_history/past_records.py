@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from yunikorn_plugins.run_time_groups import GROUPS as GROUPS
 from yunikorn_service.fields import NONE, always, optional
 
 Amounts = Mapping[str, int]
@@ -94,8 +95,6 @@ class PastTask:
     is_end_estimated: bool = optional("true if it ended at this time at the latest", False)
 
 
-GROUPS = ("user", "queue", "template", "resource")
-"""Fields by which run times are grouped."""
 USUAL_GROUPS = ("user", "template")
 
 

@@ -39,7 +39,8 @@ from yunikorn_history.past_records import (
     SeriesPoint,
     UsagePoint,
 )
-from yunikorn_history.run_times import LADDER, RESOURCE, RunTimes, quantile, read_run_times
+from yunikorn_history.run_times import read_run_times
+from yunikorn_plugins.run_time_groups import LADDER, RESOURCE, RunTimes, quantile
 
 T = TypeVar("T")
 Values = dict[str, Any]

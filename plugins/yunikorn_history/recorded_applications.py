@@ -16,7 +16,7 @@ from yunikorn.model.application import Application
 from yunikorn.model.gang import GANG_DISRUPTION_TAG, GANG_STEP_TAG
 from yunikorn.model.gang_topology import GANG_TOPOLOGY_TAG
 from yunikorn.states import APPLICATION, EXPIRED, FINAL_STATES, NEW, REJECTED
-from yunikorn_history.application_template import template_of
+from yunikorn_plugins.application_template import template_of
 from yunikorn_history.changed_rows import NOT_REPORTED, ChangedRows
 from yunikorn_history.event_buffer import ReceivedEvents
 from yunikorn_history.history_tables import APPLICATIONS

@@ -32,7 +32,7 @@ pytest.register_assert_rewrite(
         f"yunikorn_testing.{name}_contract"
         for name in (
             *("answers", "books", "command", "door", "permit", "placement", "plugin", "predicate"),
-            *("preemption", "quota", "reservation", "sink"),
+            *("preemption", "quota", "reservation", "run_time", "sink"),
         )
     ),
     "yunikorn_testing.sort_contracts",
@@ -67,6 +67,7 @@ from yunikorn_testing.predicate_contract import PredicateContract  # noqa: E402
 from yunikorn_testing.preemption_contract import PreemptionPolicyContract  # noqa: E402
 from yunikorn_testing.quota_contract import QuotaPolicyContract  # noqa: E402
 from yunikorn_testing.reservation_contract import ReservationPolicyContract  # noqa: E402
+from yunikorn_testing.run_time_contract import RunTimeEstimatorContract  # noqa: E402
 from yunikorn_testing.samples import (  # noqa: E402
     AllocationSample,
     Amounts,
@@ -129,6 +130,7 @@ __all__ = [
     "QueueTreeSample",
     "QuotaPolicyContract",
     "ReservationPolicyContract",
+    "RunTimeEstimatorContract",
     "ServiceSample",
     "SubmitPolicyContract",
     "TopologySourceContract",

@@ -56,6 +56,7 @@ def test_own_keys_are_marked() -> None:
             "permits",
             "topology",
             "gangplacement",
+            "estimators",
             "nodesortpolicies",
             "periods",
         ),

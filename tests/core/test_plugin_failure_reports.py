@@ -50,6 +50,8 @@ class Setting:
     sinks: tuple[str, ...] = ()
     topology: str = ""
     """Requirement of the applications, which are gangs, on the topology."""
+    ends: bool = False
+    """True if tasks end, and others run instead."""
 
 
 def app_sort(answer: Answer) -> Setting:
@@ -206,6 +208,16 @@ def gang_placement(answer: Answer) -> Setting:
     return Setting("gang_placement_policies", Bad, ALL, partition=partition, topology="zone")
 
 
+def run_time(answer: Answer) -> Setting:
+    class Bad(api.RunTimeEstimator):
+        name = "bad"
+
+        def estimate(self, task: api.Task, age: float) -> Any:
+            return answer()
+
+    return Setting("run_time_estimators", Bad, ALL, partition={"estimators": ["bad"]}, ends=True)
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -229,6 +241,15 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "gang-placement": (
         gang_placement,
         {"NaN": NAN, "wrong type": lambda: "1", "wrong items": lambda: (1, "2"), "nothing": lambda: None},
+    ),
+    "run-time": (
+        run_time,
+        {
+            "wrong type": lambda: 1.0,
+            "NaN": lambda: api.RunTime(1.0, float("nan"), 2.0),
+            "negative": lambda: api.RunTime(-1.0, 1.0, 2.0),
+            "not ascending": lambda: api.RunTime(1.0, 3.0, 2.0),
+        },
     ),
 }
 CASES = [
@@ -282,6 +303,9 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
         # Larger than the cluster: reservation policies are asked about requests that find no node.
         rm.ask("last", "huge", vcore=99)
         rm.schedule()
+    if setting.ends:
+        for uuid, one in list(rm.running.items())[:2]:
+            rm.release(one.application_id, uuid)
     for node_id in ("n1", "n2"):
         rm.change_node(node_id, vcore=1)
 

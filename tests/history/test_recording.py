@@ -13,12 +13,12 @@ from tests.history.recorded_core import START, RecordedCore, read_rows
 from yunikorn.clock import MILLISECOND, SECOND, ManualClock
 from yunikorn.interface.messages import Allocation, TerminationType
 from yunikorn.resources import Resource
-from yunikorn_history.application_template import template_of
 from yunikorn_history.database import HistoryAway, HistoryLocation
 from yunikorn_history.database_thread import DatabaseThread
 from yunikorn_history.history_tables import ESTIMATED_END, PREEMPTED, RECOVERED
 from yunikorn_history.rows import RowBatch
 from yunikorn_history.session_recovery import ABSENT, LONGEST, QUIET
+from yunikorn_plugins.application_template import template_of
 
 BEGIN = START // MILLISECOND
 

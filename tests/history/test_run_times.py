@@ -14,12 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lab.simulation.history_rows import BEGIN, HistoryRows
-from yunikorn_history import run_times
 from yunikorn_history.history_filter import EVERYTHING, HistoryFilter
 from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED
-from yunikorn_history.past_records import GROUPS
 from yunikorn_history.queries import HistoryQueries
-from yunikorn_history.run_times import FEWEST, LADDER, RunTimes, bucket_of, lowest_of, quantile
+from yunikorn_plugins import run_time_groups
+from yunikorn_plugins.run_time_groups import (
+    FEWEST,
+    GROUPS,
+    LADDER,
+    RunTimes,
+    bucket_of,
+    lowest_of,
+    quantile,
+)
 
 SMALL, LARGE = {"vcore": 1000}, {"vcore": 4000}
 
@@ -104,7 +111,7 @@ def test_filters_choose_times_queues_and_users(location: str, rows: HistoryRows)
 
 
 def test_memory_is_bounded_by_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_times, "MOST_GROUPS", 3)
+    monkeypatch.setattr(run_time_groups, "MOST_GROUPS", 3)
     found = RunTimes(((GROUPS[0],), ()))
     for number in range(10):
         found.add((f"u{number}", "q", "t", "s"), bucket_of(number))

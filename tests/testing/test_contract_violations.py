@@ -37,6 +37,7 @@ from yunikorn.api import (
     Quota,
     QuotaPolicy,
     ReservationPolicy,
+    RunTimeEstimator,
     SubmitPolicy,
     TopologySource,
     UserGroupResolver,
@@ -55,6 +56,7 @@ from yunikorn_testing import (
     QueueSortPolicyContract,
     QuotaPolicyContract,
     ReservationPolicyContract,
+    RunTimeEstimatorContract,
     SubmitPolicyContract,
     TopologySourceContract,
     UserGroupResolverContract,
@@ -76,6 +78,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     PermitPolicy: PermitPolicyContract,
     TopologySource: TopologySourceContract,
     GangPlacementPolicy: GangPlacementPolicyContract,
+    RunTimeEstimator: RunTimeEstimatorContract,
 }
 
 

@@ -25,6 +25,7 @@ from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
+from yunikorn_plugins.run_time_estimators import LearnedRunTimes, RequestedRunTime, RunTimesOfFile
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
 from yunikorn_plugins.topology_sources import AttributeTopology
@@ -51,6 +52,7 @@ from yunikorn_testing import (
     QueueSortPolicyContract,
     QuotaPolicyContract,
     ReservationPolicyContract,
+    RunTimeEstimatorContract,
     SubmitPolicyContract,
     TopologySourceContract,
     UserGroupResolverContract,
@@ -60,6 +62,7 @@ from yunikorn_testing import (
 )
 from yunikorn_testing.samples import AskSample, NodeSample
 
+PAST_RUNS = Path(__file__).parent / "past-runs.csv"
 SELECTOR = "yunikorn.apache.org/node-selector"
 TOLERATIONS = "yunikorn.apache.org/tolerations"
 
@@ -128,6 +131,18 @@ class TestBalanced(GangPlacementPolicyContract):
 
 class TestAttributeTopology(TopologySourceContract):
     source = AttributeTopology(["block", "rack"])
+
+
+class TestRequestedRunTime(RunTimeEstimatorContract):
+    estimator = RequestedRunTime(("team", "yunikorn.apache.org/run-time-limit"))
+
+
+class TestLearnedRunTimes(RunTimeEstimatorContract):
+    estimator = LearnedRunTimes(fewest=3, recent=20)
+
+
+class TestRunTimesOfFile(RunTimeEstimatorContract):
+    estimator = RunTimesOfFile(path=str(PAST_RUNS))
 
 
 class TestProvided(PlacementRuleContract):

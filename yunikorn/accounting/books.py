@@ -17,7 +17,7 @@ from yunikorn.containment import contained, entries_of, items_of, kept_key, safe
 from yunikorn.model.allocation import TerminationType
 
 if TYPE_CHECKING:
-    from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate, Task
+    from yunikorn.api import Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask, AskSpec
@@ -36,7 +36,7 @@ class Keeper:
 
     def __init__(
         self,
-        plugin: Predicate | NodeSortPolicy | PermitPolicy | AppSortPolicy,
+        plugin: Any,
         origin: str,
         *,
         counts_foreign: bool = False,
@@ -196,7 +196,7 @@ class Books:
         if keeper.failed:
             return {}
         try:
-            found = keeper.plugin.commit(ask, node)  # type: ignore[union-attr]
+            found = keeper.plugin.commit(ask, node)
             return {} if found is None else dict(map(_tag, items_of(found)))
         except contained() as error:
             self._fail(keeper, "committing", error, f"{ask.label} on {node.label}")

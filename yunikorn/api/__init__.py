@@ -11,7 +11,7 @@ scheduler reports it with the plugin's name, distribution and version, and conti
 Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 1970 unless stated otherwise.
 """
 
-from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
+from yunikorn.api.base import Context, Plugin, RunTime, Wait, dotless, hookimpl
 from yunikorn.api.command_line import Command
 from yunikorn.api.doors import Door, RunningCore, Service
 from yunikorn.api.event_sinks import EventSink
@@ -27,6 +27,7 @@ from yunikorn.api.permit_policy import PermitPolicy
 from yunikorn.api.preemption_policy import PreemptionCause, PreemptionPolicy, VictimUnit
 from yunikorn.api.quota_policy import Quota, QuotaPolicy
 from yunikorn.api.reservation_policy import ReservationPolicy
+from yunikorn.api.run_time_estimator import RunTimeEstimator
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import (
     AdmissionPolicy,
@@ -88,6 +89,8 @@ __all__ = [
     "ReservationPolicy",
     "Resource",
     "ResourceManager",
+    "RunTime",
+    "RunTimeEstimator",
     "RunningCore",
     "Service",
     "Submission",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
 import pluggy
 
-from yunikorn.api.views import ResourceManager, Task
+from yunikorn.api.views import Ask, ResourceManager, Task
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
 """Decorator that marks a function of a plugin as the implementation of a hook; see
@@ -26,6 +26,29 @@ def _share_nothing(task: Task) -> dict[Any, Any]:
 
 def _wake_nobody(kind: str) -> None:
     """Ignore a wake-up; the default where there is no scheduler."""
+
+
+@attrs.frozen(slots=True)
+class RunTime:
+    """Estimated run time of a task, in seconds from its placement to its end.
+
+    One task in ten ends before `low`, half of them before `median`, and one in ten after `high`. All three
+    are equal if the time is known, or if only a limit is.
+    """
+
+    low: float
+    median: float
+    high: float
+
+
+def _estimate_nothing(task: Task, age: float = 0.0) -> RunTime | None:
+    """Return None; the default where there is no scheduler."""
+    return None
+
+
+def _list_nothing() -> Iterator[Sequence[tuple[Ask, int]]]:
+    """Return an empty iterator; the default where there is no scheduler."""
+    return iter(())
 
 
 @attrs.frozen(slots=True)
@@ -60,6 +83,13 @@ class Context:
     policies were asked. It may be empty at any time: what is missing is computed again. Only for methods that
     the core's thread calls.
     """
+    run_time: Callable[[Task, float], RunTime | None] = _estimate_nothing
+    """Returns the estimated run time of a task that has run for a number of seconds, by the estimators of the
+    partition; None if none of them knows the task. Only for methods that the core's thread calls."""
+    waiting: Callable[[], Iterator[Sequence[tuple[Ask, int]]]] = _list_nothing
+    """Returns what waits for room within its quotas and limits, in the present order of queues and
+    applications: the members of an Atomic gang with their numbers, or one request of each class of an
+    application. Only for methods that the core's thread calls."""
 
 
 @attrs.frozen(slots=True)

@@ -61,6 +61,7 @@ class PartitionDraft(Draft[PartitionConfig]):
     permits: tuple[PluginRef, ...]
     topology: tuple[PluginRef, ...]
     gang_placement: PluginRef
+    estimators: tuple[PluginRef, ...]
     periods: dict[str, int | None]
 
 
@@ -84,6 +85,7 @@ def read_partition(table: YamlTable, plugins: PluginCheck) -> PartitionDraft:
     draft.topology = _read_topology(table, plugins)
     default = PARTITION.defaults["gang_placement"]
     draft.gang_placement = read_plugin_ref(table, "gangplacement", GANG_PLACEMENT, default, plugins)
+    draft.estimators = read_plugin_list(table, "estimators", kinds.RUN_TIME, plugins)
     if (periods := table.table("periods")) is not None:
         PERIODS.check_keys(periods)
         draft.periods = PERIODS.given(periods, {})

@@ -32,6 +32,7 @@ from yunikorn.framework.kinds import (
     PREDICATE,
     RESERVATION,
     RESOLVER,
+    RUN_TIME,
     SUBMIT,
     TOPOLOGY,
 )
@@ -202,6 +203,7 @@ class PartitionConfig:
     gang_placement: PluginRef = key(
         plugin_ref(GANG_PLACEMENT), PluginRef("best-fit"), name="gangplacement", ours=True
     )
+    estimators: tuple[PluginRef, ...] = key(plugins(RUN_TIME), (), ours=True)
     node_sorts: Mapping[str, PluginRef] = key(
         rows("named-node-sort", None), attrs.Factory(dict), name="nodesortpolicies", ours=True
     )

@@ -221,6 +221,15 @@ GANG_PLACEMENT = PluginKind(
     arguments=("gang", "domain"),
     reserved=("name",),
 )
+RUN_TIME = PluginKind(
+    id="run-time",
+    title="run-time estimator",
+    hook="yunikorn_run_time_estimators",
+    base=api.RunTimeEstimator,
+    method="estimate",
+    arguments=("task", "age"),
+    reserved=("name",),
+)
 KINDS = (
     APP_SORT,
     QUEUE_SORT,
@@ -237,6 +246,7 @@ KINDS = (
     PERMIT,
     TOPOLOGY,
     GANG_PLACEMENT,
+    RUN_TIME,
 )
 """Kinds of policies, which configurations name."""
 COMMAND = PluginKind(

@@ -78,6 +78,8 @@ class AtomicGangs:
         """True while an overdue gang holds back all requests after it."""
         self.stopped = False
         """True if the latest search for a decision ended with `stops`; for reports only."""
+        self.backfills = False
+        """True if a policy decides what may start before a gang, which then holds back no others."""
 
     # -- holding back -------------------------------------------------------------------------------
 
@@ -367,6 +369,8 @@ class AtomicGangs:
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:
+        if self.backfills and gang.app.topology is None:
+            return
         self._formation.choose_members(gang)
         if gang.request is None:
             return

@@ -9,7 +9,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
@@ -17,7 +17,7 @@ from yunikorn.model.queue import Queue
 from yunikorn.resources import fits
 from yunikorn.scheduling.allocator import Allocator
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
-from yunikorn.scheduling.obstacles import Holder, first_obstacle
+from yunikorn.scheduling.obstacles import Holder, first_obstacle, obstacles
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations.reservations import Reservations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras
+    from yunikorn.model.gang import Members
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
 
@@ -220,6 +221,18 @@ class Cycle:
                 return ask
             queue = member
         return None
+
+    def waiting(self, queue: Queue) -> Iterator[Members]:
+        """Yield what waits in a queue within its quotas and limits, in order: gangs, and single requests."""
+        for member in [*queue.sorted_members]:
+            if not queue.is_leaf:
+                yield from self.waiting(member)
+                continue
+            bits = member.requests.bits
+            while (ask := member.requests.first(bits)) is not None:
+                bits &= ~ask.pending_class.bit
+                if next(obstacles(ask, to_start=True), self._root) is self._root:
+                    yield [(ask, 1)] if ask.gang is None else ask.gang.members
 
     def reorder(self, queue: Queue) -> None:
         """Bring the order of a queue's members up to date with all changes since the last call."""

@@ -83,7 +83,12 @@ class PartitionScheduler:
         self.failures = failures
         clock = core_context.clock
         wake = partial(core_context.wake_requests.add, rm_id, config.name)
-        self.context = Context(config.name, clock.now, rm, wake=wake)
+        self.context = Context(
+            *(config.name, clock.now, rm),
+            wake=wake,
+            run_time=lambda task, age: self.policies.run_times.of(task, age),
+            waiting=lambda: self.cycle.waiting(self.partition.queues.root),
+        )
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         calls = core_context.policy_calls
@@ -172,6 +177,7 @@ class PartitionScheduler:
         self.policies.bind(workers=self.questions is not None)
         self.submitted_asks.use(self.policies.submit_ask)
         self.permits.use(self.policies.permits)
+        self.cycle.atomic.backfills = self.policies.backfills
 
     def _keep_books(self) -> None:
         """Keep the books of the present policies, and fill those that are new."""
@@ -466,6 +472,7 @@ class PartitionScheduler:
         """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
         classified = bool(self.policies.predicates or policies.predicates or policies.topology.trees)
+        policies.run_times.errors = self.policies.run_times.errors
         self.policies, self.config = policies, config
         partition.timeouts = self._timeouts()
         self._open_policies()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.lifetime_usage import ApplicationUsage
-from yunikorn.api import AppSortPolicy, SubmitPolicy
+from yunikorn.api import AppSortPolicy, Predicate, SubmitPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
 from yunikorn.containment import WrongAnswer, contained, entries_of, exact_text, is_plugin_of
@@ -27,6 +27,7 @@ from yunikorn.framework.kinds import (
     QUEUE_SORT,
     QUOTA,
     RESERVATION,
+    RUN_TIME,
     SUBMIT,
     TOPOLOGY,
 )
@@ -48,6 +49,7 @@ from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
 from yunikorn.scheduling.reservations.reservation_rules import ReservationRules
+from yunikorn.scheduling.run_time_estimates import RunTimeEstimates
 from yunikorn.scheduling.subject_index import SubjectIndex
 from yunikorn.scheduling.topology.gang_placement_rules import GangPlacementRules
 from yunikorn.scheduling.topology.topology_tree import Topology
@@ -98,17 +100,22 @@ class Policies:
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
         predicates = self._usable(PREDICATE, config.predicates)
-        counter = plan.registry.statistics
-        chain: type[PredicateChain] = PredicateChain if counter is None else counter.chain
-        self.predicates = chain([(one.plugin, one.origin) for one in predicates], failures)
         victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
         possible = MODES if rm is None else rm.preemption_modes
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures, possible)
         reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
+        self.backfills = is_plugin_of(reserving.plugin, Predicate)
+        """True if the reservation policy also decides what may start before what waits."""
+        if self.backfills:
+            predicates.append(reserving)
+        counter = plan.registry.statistics
+        chain: type[PredicateChain] = PredicateChain if counter is None else counter.chain
+        self.predicates = chain([(one.plugin, one.origin) for one in predicates], failures)
         self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
         placing = self._usable_or(GANG_PLACEMENT, config.gang_placement, DEFAULT_GANG_PLACEMENT)
         self.gang_placement = GangPlacementRules(placing.plugin, placing.name, placing.origin, failures)
         self.topology = Topology.of(self._usable(TOPOLOGY, config.topology), failures)
+        self.run_times = RunTimeEstimates(self._usable(RUN_TIME, config.estimators), failures, clock.now)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         submitting = self._usable(SUBMIT, config.submit_policies)
@@ -174,6 +181,7 @@ class Policies:
             *self.predicates.keepers(),
             *(one.keeper for one in self.permits if one.keeper is not None),
             *(keeper for keeper in sorting if keeper is not None),
+            *self.run_times.keepers(),
         ]
 
     def bind(self, *, workers: bool) -> None:

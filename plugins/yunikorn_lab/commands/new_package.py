@@ -115,7 +115,7 @@ def new(kind_id: str, name: str, parent: Path) -> None:
     It has its packaging, types, a test, and for a policy a configuration and a workload to try it on; it
     installs, and passes its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort,
     node-sort, placement, predicate, event-sink, user-groups, preemption, submit, admission, quota,
-    reservation, permit, topology, gang-placement, command, door and workload-reader.
+    reservation, permit, topology, gang-placement, run-time, command, door and workload-reader.
     """
     blank = Blank(next(kind for kind in ALL_KINDS if kind.id == kind_id), name)
     check_name(blank)

@@ -204,6 +204,11 @@ KEY_TEXTS: Mapping[str, Mapping[str, KeyText]] = {
             "the [policy](plugins/gang-placement.md) that chooses the domain of a gang: a name or a mapping",
             "balanced",
         ),
+        "estimators": KeyText(
+            "[run-time estimators](plugins/run-time-estimators.md); in each queue the one counts that was "
+            "best there so far. Each is a name or `{name: NAME, OPTION: VALUE}`",
+            "[request, learned]",
+        ),
         "periods": KeyText("[timeouts](#timeouts) of the scheduler in this partition", "{completing: 5s}"),
     },
     "periods": {
