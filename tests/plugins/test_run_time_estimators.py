@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import attrs
 import pytest
@@ -24,7 +25,7 @@ class Tenfold(RunTimeEstimator):
     """Ten times the truth of every task here."""
 
     name = "tenfold"
-    seen: list[tuple[str, float]] = []
+    seen: ClassVar[list[tuple[str, float]]] = []
 
     def estimate(self, task: Task, age: float) -> RunTime | None:
         return RunTime(1.0, 1000.0, 2000.0)
@@ -37,7 +38,7 @@ class Reader(Predicate):
     """Notes the run time of each request that is placed."""
 
     name = "reader"
-    found: list[RunTime | None] = []
+    found: ClassVar[list[RunTime | None]] = []
 
     def opened(self, context: object) -> None:
         self.context = context

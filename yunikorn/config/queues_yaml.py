@@ -21,22 +21,7 @@ from yunikorn.config.properties import QueueSettings
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.config.values import Value, built, mapping, plugin, plugin_ref, plugins, rows
 from yunikorn.config.yaml_reading import YamlTable
-from yunikorn.framework.kinds import (
-    ADMISSION,
-    DOOR,
-    EVENT_SINK,
-    GANG_PLACEMENT,
-    NODE_SORT,
-    PERMIT,
-    PLACEMENT,
-    PREDICATE,
-    RESERVATION,
-    RESOLVER,
-    RUN_TIME,
-    SUBMIT,
-    TOPOLOGY,
-)
-from yunikorn.framework.kinds import PREEMPTION as PREEMPTION_POLICY
+from yunikorn.framework import kinds
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.resources import Resource
 
@@ -66,7 +51,7 @@ WEIGHTED = "weighted"
 class ScoreConfig:
     """One of several node sort policies that are combined."""
 
-    name: str = key(plugin(NODE_SORT), REQUIRED)
+    name: str = key(plugin(kinds.NODE_SORT), REQUIRED)
     weight: float = key(values.WEIGHT, 1.0)
     range: tuple[float, float] | None = key(values.RANGE, None)
     options: Mapping[str, Any] = attrs.field(factory=dict)
@@ -151,7 +136,7 @@ class RuleConfig:
     The name is in lower case.
     """
 
-    name: str = key(plugin(PLACEMENT), REQUIRED)
+    name: str = key(plugin(kinds.PLACEMENT), REQUIRED)
     create: bool = key(values.TRUE_OR_FALSE, False)
     filter: FilterConfig | None = keys_inside(FilterConfig, None)
     parent: RuleConfig | None = key(mapping("rule", build=built), None)
@@ -165,7 +150,7 @@ class RuleConfig:
 class NodeOrderConfig:
     """Order of nodes as described; it is read to a `PluginRef`."""
 
-    type: str = key(plugin(NODE_SORT), DEFAULT_ORDER)
+    type: str = key(plugin(kinds.NODE_SORT), DEFAULT_ORDER)
     resourceweights: Mapping[str, str] = key(values.WEIGHTS, attrs.Factory(dict))
     scores: tuple[ScoreConfig, ...] = key(rows("score", None), (), ours=True)
 
@@ -177,7 +162,7 @@ class PreemptionConfig:
     enabled: bool = key(values.BOOLEAN, True)
     quota_preemption_enabled: bool = key(values.BOOLEAN, False)
     shrunk_nodes: bool = key(values.BOOLEAN, False, ours=True)
-    policy: PluginRef = key(plugin_ref(PREEMPTION_POLICY), PluginRef("standard"), ours=True)
+    policy: PluginRef = key(plugin_ref(kinds.PREEMPTION), PluginRef("standard"), ours=True)
 
 
 @attrs.frozen
@@ -189,21 +174,21 @@ class PartitionConfig:
     placement_rules: tuple[RuleConfig, ...] = key(rows("rule"), ())
     preemption: PreemptionConfig = keys_inside(PreemptionConfig, PreemptionConfig())
     reservations: PluginRef = key(
-        attrs.evolve(plugin(RESERVATION), read=None),
+        attrs.evolve(plugin(kinds.RESERVATION), read=None),
         PluginRef(DEFAULT_RESERVATIONS),
         ours=True,
     )
     node_sort: PluginRef = key(mapping("node-sort"), PluginRef(DEFAULT_ORDER), name="nodesortpolicy")
-    user_group_resolver: ResolverRef | None = key(attrs.evolve(plugin(RESOLVER), read=None), None)
-    predicates: tuple[PluginRef, ...] = key(plugins(PREDICATE), (), ours=True)
-    submit_policies: tuple[PluginRef, ...] = key(plugins(SUBMIT), (), name="submitpolicies", ours=True)
-    admission: tuple[PluginRef, ...] = key(plugins(ADMISSION), (), ours=True)
-    permits: tuple[PluginRef, ...] = key(plugins(PERMIT), (), ours=True)
-    topology: tuple[PluginRef, ...] = key(plugins(TOPOLOGY), (), ours=True)
+    user_group_resolver: ResolverRef | None = key(attrs.evolve(plugin(kinds.RESOLVER), read=None), None)
+    predicates: tuple[PluginRef, ...] = key(plugins(kinds.PREDICATE), (), ours=True)
+    submit_policies: tuple[PluginRef, ...] = key(plugins(kinds.SUBMIT), (), name="submitpolicies", ours=True)
+    admission: tuple[PluginRef, ...] = key(plugins(kinds.ADMISSION), (), ours=True)
+    permits: tuple[PluginRef, ...] = key(plugins(kinds.PERMIT), (), ours=True)
+    topology: tuple[PluginRef, ...] = key(plugins(kinds.TOPOLOGY), (), ours=True)
     gang_placement: PluginRef = key(
-        plugin_ref(GANG_PLACEMENT), PluginRef("best-fit"), name="gangplacement", ours=True
+        plugin_ref(kinds.GANG_PLACEMENT), PluginRef("best-fit"), name="gangplacement", ours=True
     )
-    estimators: tuple[PluginRef, ...] = key(plugins(RUN_TIME), (), ours=True)
+    estimators: tuple[PluginRef, ...] = key(plugins(kinds.RUN_TIME), (), ours=True)
     node_sorts: Mapping[str, PluginRef] = key(
         rows("named-node-sort", None), attrs.Factory(dict), name="nodesortpolicies", ours=True
     )
@@ -218,11 +203,11 @@ class SchedulerConfig:
     partitions: tuple[PartitionConfig, ...] = key(rows("partition"), ())
     checksum: str = key(values.TEXT, "")
     """Checksum of the text without its `checksum:` line; a reload with an equal checksum does nothing."""
-    sinks: tuple[PluginRef, ...] = key(plugins(EVENT_SINK), (), inside="events", ours=True)
+    sinks: tuple[PluginRef, ...] = key(plugins(kinds.EVENT_SINK), (), inside="events", ours=True)
     disabled: tuple[str, ...] = key(values.NAMES, (), name="disable", inside="plugins", ours=True)
     overriding: tuple[str, ...] = key(values.NAMES, (), name="override", inside="plugins", ours=True)
     loaded: tuple[LoadedPlugin, ...] = key(values.NAMES, (), name="load", inside="plugins", ours=True)
-    history: PluginRef | None = key(Value(plugins=DOOR), None, ours=True)
+    history: PluginRef | None = key(Value(plugins=kinds.DOOR), None, ours=True)
     """Options of the door `history`, which a service reads at its start."""
     priority_classes: Mapping[str, int] = key(values.PRIORITIES, attrs.Factory(dict), ours=True)
     same_hierarchy: bool = key(values.BOOLEAN, False, ours=True)
@@ -243,14 +228,14 @@ QUEUE = ConfigSection("queue", QueueConfig)
 PROPERTIES = ConfigSection("properties", QueueSettings)
 LIMIT = ConfigSection("limit", LimitConfig)
 TEMPLATE = ConfigSection("template", TemplateConfig)
-RULE = ConfigSection("rule", RuleConfig, options_of=PLACEMENT, chosen_by="name")
-NODE_ORDER = ConfigSection("node-sort", NodeOrderConfig, options_of=NODE_SORT, chosen_by="type")
+RULE = ConfigSection("rule", RuleConfig, options_of=kinds.PLACEMENT, chosen_by="name")
+NODE_ORDER = ConfigSection("node-sort", NodeOrderConfig, options_of=kinds.NODE_SORT, chosen_by="type")
 NAMED_NODE_ORDER = attrs.evolve(
     NODE_ORDER,
     name="named-node-sort",
     beside=(ConfigKey(values.TEXT, "name"),),
 )
-SCORE = ConfigSection("score", ScoreConfig, options_of=NODE_SORT, chosen_by="name")
+SCORE = ConfigSection("score", ScoreConfig, options_of=kinds.NODE_SORT, chosen_by="name")
 RESOLVER_CACHE = ConfigSection("resolver-cache", ResolverCache)
 SECTIONS = (
     TOP,

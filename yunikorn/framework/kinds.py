@@ -80,154 +80,81 @@ class PluginKind:
 
 
 APP_SORT = PluginKind(
-    id="app-sort",
-    title="application sort policy",
-    hook="yunikorn_app_sort_policies",
-    base=api.AppSortPolicy,
-    method="key",
-    arguments=("app",),
+    *("app-sort", "application sort policy", "yunikorn_app_sort_policies"),
+    *(api.AppSortPolicy, "key", ("app",)),
     in_properties=True,
 )
 QUEUE_SORT = PluginKind(
-    id="queue-sort",
-    title="queue sort policy",
-    hook="yunikorn_queue_sort_policies",
-    base=api.QueueSortPolicy,
-    method="key",
-    arguments=("queue",),
+    *("queue-sort", "queue sort policy", "yunikorn_queue_sort_policies"),
+    *(api.QueueSortPolicy, "key", ("queue",)),
     in_properties=True,
 )
 NODE_SORT = PluginKind(
-    id="node-sort",
-    title="node sort policy",
-    hook="yunikorn_node_sort_policies",
-    base=api.NodeSortPolicy,
-    method="score",
-    arguments=("node",),
+    *("node-sort", "node sort policy", "yunikorn_node_sort_policies", api.NodeSortPolicy, "score", ("node",)),
     reserved=("name", "type"),
     core_names=("weighted",),
 )
 PLACEMENT = PluginKind(
-    id="placement",
-    title="placement rule",
-    hook="yunikorn_placement_rules",
-    base=api.PlacementRule,
-    method="place",
-    arguments=("app",),
+    *("placement", "placement rule", "yunikorn_placement_rules", api.PlacementRule, "place", ("app",)),
     reserved=("create", "filter", "name", "parent"),
     ignore_case=True,
     name_form=RULE_NAME,
 )
 PREDICATE = PluginKind(
-    id="predicate",
-    title="predicate",
-    hook="yunikorn_predicates",
-    base=api.Predicate,
-    method="check",
+    *("predicate", "predicate", "yunikorn_predicates", api.Predicate, "check", ("ask", "node")),
     refusing=("check", "check_reservation"),
-    arguments=("ask", "node"),
     reserved=("name",),
 )
 EVENT_SINK = PluginKind(
-    id="event-sink",
-    title="event sink",
-    hook="yunikorn_event_sinks",
-    base=api.EventSink,
-    method="send",
-    arguments=("batch",),
+    *("event-sink", "event sink", "yunikorn_event_sinks", api.EventSink, "send", ("batch",)),
     reserved=("name",),
 )
 RESOLVER = PluginKind(
-    id="user-groups",
-    title="user-group resolver",
-    hook="yunikorn_user_group_resolvers",
-    base=api.UserGroupResolver,
-    method="groups",
-    arguments=("user",),
+    *("user-groups", "user-group resolver", "yunikorn_user_group_resolvers"),
+    *(api.UserGroupResolver, "groups", ("user",)),
     reserved=("type", "cache"),
 )
 PREEMPTION = PluginKind(
-    id="preemption",
-    title="preemption policy",
-    hook="yunikorn_preemption_policies",
-    base=api.PreemptionPolicy,
-    method="rank",
-    arguments=("victim", "cause"),
+    *("preemption", "preemption policy", "yunikorn_preemption_policies"),
+    *(api.PreemptionPolicy, "rank", ("victim", "cause")),
     reserved=("name",),
 )
 SUBMIT = PluginKind(
-    id="submit",
-    title="submit policy",
-    hook="yunikorn_submit_policies",
-    base=api.SubmitPolicy,
-    method="submit",
-    arguments=("app",),
+    *("submit", "submit policy", "yunikorn_submit_policies", api.SubmitPolicy, "submit", ("app",)),
     reserved=("name",),
 )
 ADMISSION = PluginKind(
-    id="admission",
-    title="admission policy",
-    hook="yunikorn_admission_policies",
-    base=api.AdmissionPolicy,
-    method="admit",
+    *("admission", "admission policy", "yunikorn_admission_policies", api.AdmissionPolicy, "admit", ("app",)),
     refusing=("admit",),
-    arguments=("app",),
     reserved=("name",),
 )
 QUOTA = PluginKind(
-    id="quota",
-    title="quota policy",
-    hook="yunikorn_quota_policies",
-    base=api.QuotaPolicy,
-    method="quota",
-    arguments=("queue",),
+    *("quota", "quota policy", "yunikorn_quota_policies", api.QuotaPolicy, "quota", ("queue",)),
     in_properties=True,
 )
 RESERVATION = PluginKind(
-    id="reservation",
-    title="reservation policy",
-    hook="yunikorn_reservation_policies",
-    base=api.ReservationPolicy,
-    method="reserves_after",
-    arguments=("ask", "delay"),
+    *("reservation", "reservation policy", "yunikorn_reservation_policies"),
+    *(api.ReservationPolicy, "reserves_after", ("ask", "delay")),
     reserved=("policy",),
 )
 PERMIT = PluginKind(
-    id="permit",
-    title="permit policy",
-    hook="yunikorn_permit_policies",
-    base=api.PermitPolicy,
-    method="permit",
+    *("permit", "permit policy", "yunikorn_permit_policies", api.PermitPolicy, "permit", ("allocation",)),
     refusing=("permit",),
-    arguments=("allocation",),
     reserved=("name",),
 )
 TOPOLOGY = PluginKind(
-    id="topology",
-    title="topology source",
-    hook="yunikorn_topology_sources",
-    base=api.TopologySource,
-    method="path",
-    arguments=("node",),
+    *("topology", "topology source", "yunikorn_topology_sources", api.TopologySource, "path", ("node",)),
     reserved=("name",),
 )
 GANG_PLACEMENT = PluginKind(
-    id="gang-placement",
-    title="gang placement policy",
-    hook="yunikorn_gang_placement_policies",
-    base=api.GangPlacementPolicy,
-    method="rank",
+    *("gang-placement", "gang placement policy", "yunikorn_gang_placement_policies"),
+    *(api.GangPlacementPolicy, "rank", ("gang", "domain")),
     refusing=("refuses",),
-    arguments=("gang", "domain"),
     reserved=("name",),
 )
 RUN_TIME = PluginKind(
-    id="run-time",
-    title="run-time estimator",
-    hook="yunikorn_run_time_estimators",
-    base=api.RunTimeEstimator,
-    method="estimate",
-    arguments=("task", "age"),
+    *("run-time", "run-time estimator", "yunikorn_run_time_estimators"),
+    *(api.RunTimeEstimator, "estimate", ("task", "age")),
     reserved=("name",),
 )
 KINDS = (
@@ -250,33 +177,19 @@ KINDS = (
 )
 """Kinds of policies, which configurations name."""
 COMMAND = PluginKind(
-    id="command",
-    title="command",
-    hook="yunikorn_commands",
-    base=api.Command,
-    method="command",
-    arguments=(),
+    *("command", "command", "yunikorn_commands", api.Command, "command", ()),
     core_names="yunikorn_commands.default_commands.DEFAULT_COMMANDS",
     name_form=WORD,
 )
 DOOR = PluginKind(
-    id="door",
-    title="door",
-    hook="yunikorn_doors",
-    base=api.Door,
-    method="start",
-    arguments=("service",),
+    *("door", "door", "yunikorn_doors", api.Door, "start", ("service",)),
     in_properties=True,
     name_form=WORD,
     coroutines=("start", "stop", "reload"),
 )
 WORKLOAD_READER = PluginKind(
-    id="workload-reader",
-    title="workload reader",
-    hook="yunikorn_workload_readers",
-    base="yunikorn_kubernetes.workloads.workload_reader.WorkloadReader",
-    method="gang",
-    arguments=("owner", "pod"),
+    *("workload-reader", "workload reader", "yunikorn_workload_readers"),
+    *("yunikorn_kubernetes.workloads.workload_reader.WorkloadReader", "gang", ("owner", "pod")),
     core_names=("all", "none", "PodGroup"),
 )
 ALL_KINDS = (*KINDS, COMMAND, DOOR, WORKLOAD_READER)

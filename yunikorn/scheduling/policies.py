@@ -15,22 +15,8 @@ from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
 from yunikorn.containment import WrongAnswer, contained, entries_of, exact_text, is_plugin_of
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
+from yunikorn.framework import kinds
 from yunikorn.framework.instances import make_instance
-from yunikorn.framework.kinds import (
-    ADMISSION,
-    APP_SORT,
-    GANG_PLACEMENT,
-    NODE_SORT,
-    PERMIT,
-    PREDICATE,
-    PREEMPTION,
-    QUEUE_SORT,
-    QUOTA,
-    RESERVATION,
-    RUN_TIME,
-    SUBMIT,
-    TOPOLOGY,
-)
 from yunikorn.model.owner_usage import KINDS, TAG, PolicyUsage
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
@@ -38,8 +24,7 @@ from yunikorn.scheduling.admission.asked_policies import AskedPolicy
 from yunikorn.scheduling.admission.held_applications import ADMIT
 from yunikorn.scheduling.admission.permits import AskedPermitPolicy
 from yunikorn.scheduling.admission.queue_quotas import check_declarations
-from yunikorn.scheduling.admission.submit_answers import SUBMIT as CHECK
-from yunikorn.scheduling.admission.submit_answers import SUBMIT_ASK
+from yunikorn.scheduling.admission.submit_answers import SUBMIT, SUBMIT_ASK
 from yunikorn.scheduling.ask_order import order_again
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
@@ -99,11 +84,11 @@ class Policies:
         self.node_sorts = {DEFAULT: self._node_sort(config.node_sort)} | {
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
-        predicates = self._usable(PREDICATE, config.predicates)
-        victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
+        predicates = self._usable(kinds.PREDICATE, config.predicates)
+        victims = self._usable_or(kinds.PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
         possible = MODES if rm is None else rm.preemption_modes
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures, possible)
-        reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
+        reserving = self._usable_or(kinds.RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
         self.backfills = is_plugin_of(reserving.plugin, Predicate)
         """True if the reservation policy also decides what may start before what waits."""
         if self.backfills:
@@ -112,19 +97,21 @@ class Policies:
         chain: type[PredicateChain] = PredicateChain if counter is None else counter.chain
         self.predicates = chain([(one.plugin, one.origin) for one in predicates], failures)
         self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
-        placing = self._usable_or(GANG_PLACEMENT, config.gang_placement, DEFAULT_GANG_PLACEMENT)
+        placing = self._usable_or(kinds.GANG_PLACEMENT, config.gang_placement, DEFAULT_GANG_PLACEMENT)
         self.gang_placement = GangPlacementRules(placing.plugin, placing.name, placing.origin, failures)
-        self.topology = Topology.of(self._usable(TOPOLOGY, config.topology), failures)
-        self.run_times = RunTimeEstimates(self._usable(RUN_TIME, config.estimators), failures, clock.now)
+        self.topology = Topology.of(self._usable(kinds.TOPOLOGY, config.topology), failures)
+        estimators = self._usable(kinds.RUN_TIME, config.estimators)
+        self.run_times = RunTimeEstimates(estimators, failures, clock.now)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
-        submitting = self._usable(SUBMIT, config.submit_policies)
-        self.submit = [AskedPolicy.of(one, CHECK, failures) for one in submitting]
+        submitting = self._usable(kinds.SUBMIT, config.submit_policies)
+        self.submit = [AskedPolicy.of(one, SUBMIT, failures) for one in submitting]
         checking = [one for one in submitting if type(one.plugin).submit_ask is not SubmitPolicy.submit_ask]
         self.submit_ask = [AskedPolicy.of(one, SUBMIT_ASK, failures) for one in checking]
-        admitting = self._usable(ADMISSION, config.admission)
+        admitting = self._usable(kinds.ADMISSION, config.admission)
         self.admission = [AskedPolicy.of(one, ADMIT, failures) for one in admitting]
-        self.permits = [AskedPermitPolicy(one, failures) for one in self._usable(PERMIT, config.permits)]
+        permitting = self._usable(kinds.PERMIT, config.permits)
+        self.permits = [AskedPermitPolicy(one, failures) for one in permitting]
         settings: dict[tuple[int, bool], QueueSettings] = {}
         templates: list[QueueSettings] = []
         _collect(config.root, InForce({}).below(config.root.properties), settings, templates)
@@ -132,7 +119,8 @@ class Policies:
             plan.share(*_policy_of(each, is_leaf=is_leaf))
         limited = [each for each in (*settings.values(), *templates) if each.quota_policy]
         for each in limited:
-            check_declarations(plan.share(QUOTA, each.quota_policy, each.quota_policy_options), failures)
+            made = plan.share(kinds.QUOTA, each.quota_policy, each.quota_policy_options)
+            check_declarations(made, failures)
         self.names_quotas = bool(limited)
         """True if the configuration names a quota policy."""
 
@@ -167,15 +155,15 @@ class Policies:
         if isinstance(ref, WeightedRef):
             members = []
             for score in ref.scores:
-                made = self.plan.make(NODE_SORT, score.name, score.options)
+                made = self.plan.make(kinds.NODE_SORT, score.name, score.options)
                 members.append(CombinedPolicy(made.plugin, made.origin, score.weight, score.range))
             return WeightedScores(members, ref.name, self._failures)
-        made = self.plan.make(NODE_SORT, ref.name, ref.options)
+        made = self.plan.make(kinds.NODE_SORT, ref.name, ref.options)
         return NamedPolicy(made.plugin, made.origin, self._failures)
 
     def keepers(self) -> list[Keeper]:
         """Return the plugins that keep books: predicates, permit policies, then node sort policies."""
-        node_sorts = [one for one in self.plan.instances if one.kind is NODE_SORT]
+        node_sorts = [one for one in self.plan.instances if one.kind is kinds.NODE_SORT]
         sorting = [keeper_of(one.plugin, one.origin) for one in node_sorts]
         return [
             *self.predicates.keepers(),
@@ -190,7 +178,7 @@ class Policies:
         for asked in (*resolver, *self.submit, *self.submit_ask, *self.admission, *self.permits):
             asked.bind(workers=workers)
         self.placement.bind(workers=workers)
-        sorting = [(one.plugin, one.origin) for one in self.plan.instances if one.kind is NODE_SORT]
+        sorting = [(one.plugin, one.origin) for one in self.plan.instances if one.kind is kinds.NODE_SORT]
         self.predicates.bind(sorting)
         for named in self.node_sorts.values():
             named.bind()
@@ -198,7 +186,7 @@ class Policies:
 
 FALLBACK = "fifo"
 """Policy of the recovery queue, independent of its properties (as in YuniKorn 1.9)."""
-DEFAULTS = {APP_SORT.id: QueueSettings().app_sort, QUEUE_SORT.id: QueueSettings().queue_sort}
+DEFAULTS = {kinds.APP_SORT.id: QueueSettings().app_sort, kinds.QUEUE_SORT.id: QueueSettings().queue_sort}
 """Policy to use instead of one that cannot be made, by kind."""
 
 
@@ -287,7 +275,7 @@ class QueuePolicies:
     def _order(self, queue: Queue) -> MemberOrder:
         kind, name, options = _policy_of(queue.settings, is_leaf=queue.is_leaf)
         if queue.path == RECOVERY:
-            kind, name, options = APP_SORT, FALLBACK, {}
+            kind, name, options = kinds.APP_SORT, FALLBACK, {}
         made = self._instances.find_shared(kind, name, options) or self._make(kind, name, options)
         policy, origin = made.plugin, made.origin
         admission_classes = None
@@ -308,9 +296,9 @@ class QueuePolicies:
             admission_classes=admission_classes,
             subjects=subjects,
         )
-        kinds = _usage_kinds(order, self._failures)
-        if kinds and order.half_life is not None:
-            order.usage = PolicyUsage(self.usage, order.half_life, kinds)
+        owners = _usage_kinds(order, self._failures)
+        if owners and order.half_life is not None:
+            order.usage = PolicyUsage(self.usage, order.half_life, owners)
         return order
 
     def _make(self, kind: PluginKind, name: str, options: dict[str, str]) -> PluginInstance:
@@ -375,8 +363,8 @@ def _wanted(queues: Iterable[Queue]) -> Set[WantedUsage]:
 
 def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[PluginKind, str, dict[str, str]]:
     if is_leaf:
-        return APP_SORT, settings.app_sort, dict(settings.app_sort_options)
-    return QUEUE_SORT, settings.queue_sort, dict(settings.queue_sort_options)
+        return kinds.APP_SORT, settings.app_sort, dict(settings.app_sort_options)
+    return kinds.QUEUE_SORT, settings.queue_sort, dict(settings.queue_sort_options)
 
 
 def _collect(
