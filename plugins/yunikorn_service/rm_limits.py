@@ -30,9 +30,9 @@ from yunikorn.model import allocation as objects
 from yunikorn.model.application import Application
 from yunikorn.model.ask import Ask
 from yunikorn.resources import Resource
-from yunikorn.scheduling.ask_admission import asks_of
+from yunikorn.scheduling.ask_admission import asks_of, ended_by
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG
-from yunikorn.scheduling.partition_scheduler import PartitionScheduler, ended_by
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import RUNNING
 from yunikorn_service.service_settings import RMLimits
 

@@ -19,6 +19,7 @@ from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
+    from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass, PendingClass
     from yunikorn.model.gang import AtomicGang
@@ -374,3 +375,23 @@ def asks_of(app: Application, key: str) -> list[Ask]:
         return list(app.asks.values())
     ask = app.asks.get(key)
     return [] if ask is None else [ask]
+
+
+def ended_by(
+    app: Application, uuid: str, key: str, termination: TerminationType
+) -> tuple[list[Allocation], list[Ask]]:
+    """Return the allocations and asks that a release by the RM ends."""
+    replaced = termination == TerminationType.PLACEHOLDER_REPLACED
+    if uuid:
+        one = app.allocations.get(uuid)
+        if one is None or one.hold is not None or (replaced and one.releasing != termination):
+            return [], []
+        return [one], []
+    found = app.of_key(key) if key else list(app.allocations.values())
+    ending = [one for one in found if one.releasing == termination]
+    if replaced or ending:
+        # A confirmation by key applies only to allocations that the core asked the RM to end.
+        return ending, []
+    if termination in (TerminationType.TIMEOUT, TerminationType.SCHEDULING_FAILED_ON_RM):
+        return [one for one in found if one.hold is None], []
+    return found, asks_of(app, key)

@@ -27,11 +27,9 @@ from yunikorn.scheduling.admission.submitted_applications import SubmittedApplic
 from yunikorn.scheduling.admission.submitted_asks import SubmittedAsks
 from yunikorn.scheduling.admission.wake_ups import WakeUps
 from yunikorn.scheduling.admission.worker_questions import WorkerQuestions
-from yunikorn.scheduling.application_admission import (
-    MaxAppsEvents,
-)
+from yunikorn.scheduling.application_admission import MaxAppsEvents
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
-from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
+from yunikorn.scheduling.ask_admission import AskAdmission, ended_by
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.decision_states import DecisionStates
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.model.allocation import Allocation
-    from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext, Timeouts
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.placement import PlacementChain
@@ -585,23 +582,3 @@ class PartitionScheduler:
         self.instances.close()
         partition.timers.close()
         self.queue_policies.usage.pause()
-
-
-def ended_by(
-    app: Application, uuid: str, key: str, termination: TerminationType
-) -> tuple[list[Allocation], list[Ask]]:
-    """Return the allocations and asks that a release by the RM ends."""
-    replaced = termination == TerminationType.PLACEHOLDER_REPLACED
-    if uuid:
-        one = app.allocations.get(uuid)
-        if one is None or one.hold is not None or (replaced and one.releasing != termination):
-            return [], []
-        return [one], []
-    found = app.of_key(key) if key else list(app.allocations.values())
-    ending = [one for one in found if one.releasing == termination]
-    if replaced or ending:
-        # A confirmation by key applies only to allocations that the core asked the RM to end.
-        return ending, []
-    if termination in (TerminationType.TIMEOUT, TerminationType.SCHEDULING_FAILED_ON_RM):
-        return [one for one in found if one.hold is None], []
-    return found, asks_of(app, key)
