@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import attrs
 import pluggy
 
-from yunikorn.api.views import Ask, ResourceManager, Task
+from yunikorn.api.views import Ask, Node, ResourceManager, Task
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
 """Decorator that marks a function of a plugin as the implementation of a hook; see
@@ -44,6 +44,11 @@ class RunTime:
 def _estimate_nothing(task: Task, age: float = 0.0) -> RunTime | None:
     """Return None; the default where there is no scheduler."""
     return None
+
+
+def _allow_all(ask: Ask | None, node: Node) -> bool:
+    """Return True; the default where there is no scheduler."""
+    return True
 
 
 def _list_nothing() -> Iterator[Sequence[tuple[Ask, int]]]:
@@ -90,6 +95,9 @@ class Context:
     """Returns what waits for room within its quotas and limits, in the present order of queues and
     applications: the members of an Atomic gang with their numbers, or one request of each class of an
     application. Only for methods that the core's thread calls."""
+    usable: Callable[[Ask | None, Node], bool] = _allow_all
+    """Returns False if a node is drained, or if a predicate refuses the request there whatever runs. Only for
+    methods that the core's thread calls."""
 
 
 @attrs.frozen(slots=True)

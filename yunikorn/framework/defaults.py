@@ -29,6 +29,7 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_plugins.rm": ("predicate", "event-sink"),
     "yunikorn_policies.preemption": ("preemption",),
     "yunikorn_policies.reservations": ("reservation",),
+    "yunikorn_policies.backfilling": ("reservation",),
     "yunikorn_plugins.submit_policies": ("submit",),
     "yunikorn_plugins.admission_policies": ("admission",),
     "yunikorn_plugins.quota_policies": ("quota",),

@@ -85,6 +85,7 @@ class PartitionScheduler:
             wake=wake,
             run_time=lambda task, age: self.policies.run_times.of(task, age),
             waiting=lambda: self.cycle.waiting(self.partition.queues.root),
+            usable=lambda ask, node: self.policies.predicates.is_usable(ask, node),
         )
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()

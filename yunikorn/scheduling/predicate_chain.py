@@ -446,6 +446,10 @@ class PredicateChain:
         """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""
         return self._lasting_refusal(ask, node) is not None
 
+    def is_usable(self, ask: Any, node: Any) -> bool:
+        """Return False if a node is drained or excluded; `ask` is None for requests of any kind."""
+        return bool(node.schedulable) and (ask is None or not self.excludes(ask, node))
+
     def evaluate(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Return the refusing predicate and its reason, or None; nothing is cached or reported."""
         if self.prepared and not self.expects:

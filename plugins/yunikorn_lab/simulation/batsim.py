@@ -29,6 +29,7 @@ from yunikorn_lab.simulation.trace_line import (
     BadLine,
     TraceApplications,
     check_templates,
+    limit_tag,
     queue_template,
 )
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
@@ -172,6 +173,7 @@ class _Jobs(TraceApplications):
                 id=f"{PREFIX}{name}",
                 submit=round(submit * SECOND),
                 tasks=(WorkloadTaskGroup("task", count, CORE, round(runtime * SECOND)),),
+                tags=limit_tag(float(limit or 0)),
                 queue=self._queue(named),
                 user=self._user.format_map(named),
                 gang=ATOMIC if count > 1 else "",

@@ -37,6 +37,7 @@ from yunikorn_lab.simulation.trace_line import (
     TraceApplications,
     TraceRow,
     check_templates,
+    limit_tag,
     queue_template,
     read_lines,
     take_rows,
@@ -233,6 +234,7 @@ class _Jobs(TraceApplications):
                 id=name,
                 submit=submit * SECOND,
                 tasks=tasks,
+                tags=limit_tag(_stated_limit(row)),
                 queue=self._queue(values),
                 user=self._options.user.format_map(values),
                 groups=(group,) if known else (),
@@ -321,6 +323,14 @@ def _limit(row: TraceRow) -> int | None:
         return None if minutes is None else 60 * minutes
     text = row.text("Timelimit")
     return None if text in UNLIMITED else parse_elapsed(text, "Timelimit")
+
+
+def _stated_limit(row: TraceRow) -> int:
+    """Return the time limit of a job (s); 0 if it has none that can be read."""
+    try:
+        return _limit(row) or 0
+    except BadLine:
+        return 0
 
 
 def _first(row: TraceRow, columns: tuple[str, ...]) -> int | None:

@@ -36,7 +36,7 @@ from yunikorn_lab.simulation.swf_memory import AUTO, SETTINGS, Machine, MemoryRe
 from yunikorn_lab.simulation.swf_node_columns import ExtraColumns
 from yunikorn_lab.simulation.trace_dependencies import AUTO as NO_FILLER
 from yunikorn_lab.simulation.trace_dependencies import DEPENDENCIES, SwfDependencies
-from yunikorn_lab.simulation.trace_line import UNKNOWN, BadLine, check_templates, date_of
+from yunikorn_lab.simulation.trace_line import UNKNOWN, BadLine, check_templates, date_of, limit_tag
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 _START = re.compile(r"[;#]\s*UnixStartTime\s*:\s*(\d{1,12})(?!\d)", re.IGNORECASE)
@@ -336,6 +336,7 @@ class SwfApplications(Arrivals):
             id=f"job-{job.number}",
             submit=_nanoseconds(job.submit) - self._origin,
             tasks=(tasks,),
+            tags=limit_tag(job.requested_time),
             queue=self._fill(self._options.queue, job),
             user=self._fill(self._options.user, job),
             groups=self._groups.setdefault(group, (group,) if group else ()),

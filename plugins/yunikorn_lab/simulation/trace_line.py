@@ -22,6 +22,17 @@ MAX_SECONDS = 9_000_000_000
 
 MAX_PROCESSORS = 10_000_000
 
+LIMIT_TAG = "yunikorn.apache.org/run-time-limit"
+"""Tag of an application with the time limit of its tasks (s), which the estimator `request` reads."""
+
+
+NO_LIMIT: Mapping[str, str] = {}
+
+
+def limit_tag(seconds: float) -> Mapping[str, str]:
+    """Return the tags of an application whose jobs may run for so long; none without a limit."""
+    return {LIMIT_TAG: f"{seconds:.12g}"} if seconds > 0 else NO_LIMIT
+
 
 class BadLine(ValueError):
     """An invalid line; the message states the expected content."""
