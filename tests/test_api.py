@@ -72,7 +72,7 @@ PUBLIC = {
     "AdmissionPolicy": ["admit(app)"],
     "QuotaPolicy": ["quota(queue)"],
     "ReservationPolicy": [
-        *("reserves_after(ask, delay)", "most_in(queue)", "most_of(app)", "lasts(ask)"),
+        *("reserves_after(ask, delay)", "most_in(queue)", "most_of(app)", "lasts(ask)", "reason(ask)"),
         "rank_node(ask, node)",
     ],
     "PermitPolicy": [

@@ -157,7 +157,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "submit": ["default-tags"],
         "admission": ["admission-window"],
         "quota": ["time-of-day", "borrowing"],
-        "reservation": ["standard"],
+        "reservation": ["standard", "easy", "conservative"],
         "permit": ["together"],
         "topology": ["attributes"],
         "gang-placement": ["best-fit", "least-free", "balanced"],

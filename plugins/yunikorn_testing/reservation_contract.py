@@ -98,7 +98,7 @@ class ReservationPolicyContract(AnswersContract):
         asks = self.samples()
         if method == "reserves_after":
             return [(f"{one.key}, {delay}", (one, delay)) for one in asks for delay in DELAYS]
-        if method == "lasts":
+        if method in ("lasts", "reason"):
             return [(one.key, (one,)) for one in asks]
         if method == "most_in":
             return [(one.path, (one,)) for one in self._queues()]
@@ -170,11 +170,16 @@ def _fault_of_rank(rank: Any) -> str:
     return "" if _is_number(rank) else "return a number"
 
 
+def _fault_of_reason(reason: Any) -> str:
+    return "" if reason is None or isinstance(reason, str) else "return a text, or None for a general one"
+
+
 FAULTS = {
     "reserves_after": _fault_of_age,
     "lasts": _fault_of_duration,
     "most_in": _fault_of_bound,
     "most_of": _fault_of_bound,
     "rank_node": _fault_of_rank,
+    "reason": _fault_of_reason,
 }
 """Methods of the policy, each with a function that returns why an answer is not valid."""

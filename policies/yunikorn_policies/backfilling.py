@@ -162,6 +162,15 @@ class Backfilling(ReservationPolicy, Predicate):
             return None  # The room of its placeholder is its own.
         return self._reason(ask, judged[0])
 
+    def reason(self, ask: Ask) -> str | None:
+        """Return what a request waits behind, and when it or that is expected to start."""
+        plan = self._made(self._context.now(), ask)
+        if plan is None:
+            return None
+        if ask is plan.first:
+            return f"is the first that waits for room, and is expected to start at {clock(plan.start)}"
+        return self._reason(ask, plan)
+
     def _made(self, now: int, ask: Ask) -> Plan | None:
         """Return the plan for a request, or None if nothing waits for room."""
         raise NotImplementedError

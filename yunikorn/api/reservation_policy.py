@@ -59,6 +59,13 @@ class ReservationPolicy(Plugin):
         """
         return None
 
+    def reason(self, ask: Ask) -> str | None:
+        """Return why `ask`, for which `reserves_after` returned None, waits; None for a general text.
+
+        Shown in explanations only. Must not change what the policy decides.
+        """
+        return None
+
     def rank_node(self, ask: Ask, node: Node) -> float:
         """Return a number; of all nodes that could run `ask` if they were free, the lowest is reserved.
 

@@ -295,6 +295,7 @@ class PartitionScheduler:
     def remove_application(self, app_id: str) -> None:
         """Remove an application at the request of the RM; unknown applications are ignored."""
         app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
+        self._let_others_pass()
         if app is not None:
             self.submitted_asks.withdraw(app_id)
             self.partition.remove_application(app, message)
@@ -338,6 +339,7 @@ class PartitionScheduler:
         if failed:
             self.start_failures.take(found, message)
             return bool(found)
+        self._let_others_pass()
         for ask in asks:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:
@@ -346,6 +348,10 @@ class PartitionScheduler:
             else:
                 self.partition.accounting.release(allocation, termination, message)
         return bool(found)
+
+    def _let_others_pass(self) -> None:
+        """Count a withdrawal as a change if others may have waited behind what is withdrawn."""
+        self.partition.accounting.change_count += self.policies.backfills
 
     # -- nodes --------------------------------------------------------------------------------------
 

@@ -107,6 +107,8 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["quota", "time-of-day"],
         ["quota", "borrowing"],
         ["reservation", "standard"],
+        ["reservation", "easy"],
+        ["reservation", "conservative"],
         ["permit", "together"],
         ["topology", "attributes"],
         ["gang-placement", "best-fit"],

@@ -13,7 +13,15 @@ import attrs
 from yunikorn.api import ReservationPolicy
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
-from yunikorn.containment import WrongAnswer, contained, number_of, number_or_none, read_attribute, safe_repr
+from yunikorn.containment import (
+    WrongAnswer,
+    contained,
+    number_of,
+    number_or_none,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
 from yunikorn.model.queue import Queue
 
@@ -63,6 +71,7 @@ class ReservationRules:
         self._most_of = _own(plugin, "most_of")
         self._lasts = _own(plugin, "lasts")
         self._rank_node = _own(plugin, "rank_node")
+        self._reason = _own(plugin, "reason")
 
     def too_early(
         self, ask: Ask, delay: int | None, now: int, *, quiet: bool = False
@@ -79,6 +88,10 @@ class ReservationRules:
             return age
         if age is None:
             text = f"reservation policy {self.name} reserves no node for it"
+            operation, wanted = "explaining", "a text"
+            if quiet:
+                found = self._ask(self._reason, (ask,), text_or_none, wanted, operation, ask.label, now)
+                text = found if isinstance(found, str) else text
             return ReservationRefusal(text, text)
         due = ask.created + age
         if now >= due:

@@ -1,0 +1,265 @@
+"""Backfilling: what may start before a request that waits, and what it waits for."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import yaml
+
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.messages import Allocation
+from yunikorn_lab.simulation.reader import read_workload
+from yunikorn_lab.simulation.recorder import Recorder
+from yunikorn_lab.simulation.run import simulate
+from yunikorn_policies.backfilling import NEVER, Pool
+from yunikorn_testing import (
+    Cluster,
+    MakeScheduler,
+    application,
+    ask,
+    assert_pending_because,
+    assert_placed,
+    node,
+)
+
+LIMIT = "yunikorn.apache.org/run-time-limit"
+both = pytest.mark.parametrize("policy", ["easy", "conservative"])
+
+
+def queues(policy: str, **options: object) -> str:
+    """Return a configuration with one queue in order of submission."""
+    leaf = {"name": "batch", "properties": {"application.sort.policy": "fifo"}}
+    partition = {
+        "name": "default",
+        "estimators": ["request"],
+        "reservations": {"policy": policy, **options},
+        "queues": [{"name": "root", "submitacl": "*", "queues": [leaf]}],
+    }
+    return yaml.safe_dump({"partitions": [partition]})
+
+
+def submit(cluster: Cluster, name: str, cores: int, seconds: int | None, tasks: int = 0) -> None:
+    """Submit a job: one task, or a gang of `tasks`; `seconds` is its time limit, if it has one."""
+    tags = {} if seconds is None else {LIMIT: str(seconds)}
+    if not tasks:
+        cluster.submit(application(name, "root.batch", tags=tags), ask(vcore=cores))
+    else:
+        gang = application(name, "root.batch", tags=tags, gang="Atomic", gang_size={"vcore": cores * tasks})
+        cluster.submit(gang, ask("member", tasks, task_group="workers", vcore=cores))
+    cluster.run()
+    cluster.advance(1)
+
+
+def started(cluster: Cluster) -> set[str]:
+    """Return the applications that have started."""
+    return {one.application for one in cluster.placements}
+
+
+@both
+def test_later_request_starts_only_if_it_delays_no_earlier_one(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "large", 4, 100)
+    submit(cluster, "long", 1, 200)
+    submit(cluster, "short", 1, 90)
+    assert started(cluster) == {"running", "short"}
+    reason = "waits behind application large, which is expected to start at 0h01m40s"
+    if policy == "conservative":
+        reason = "waits behind application large, and is expected to start at 0h03m20s"
+    assert_pending_because(cluster, "long", reason)
+    for name in ("running", "short"):
+        cluster.finish(name)
+    cluster.run()
+    assert started(cluster) == {"running", "short", "large"}
+
+
+def test_room_that_is_left_when_the_first_one_starts_is_open_to_all(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues("easy"), node("n1", vcore=4), node("n2", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "other", 4, 50)
+    submit(cluster, "gang", 3, 100, tasks=2)
+    # At 100 s the gang takes three cores of each node; one core of each is left.
+    submit(cluster, "long", 1, 1000)
+    assert_placed(cluster, "long", on="n1")
+    submit(cluster, "longer", 1, 1000)
+    assert started(cluster) == {"running", "other", "long"}
+    cluster.finish("other")
+    cluster.run()
+    assert_placed(cluster, "longer", on="n2")
+    cluster.finish("running")
+    cluster.run()
+    assert_placed(cluster, "gang", count=2)
+
+
+@both
+def test_gangs_are_backfilled_as_a_whole(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4), node("n2", vcore=4))
+    submit(cluster, "running", 4, 500)
+    submit(cluster, "large", 4, 100, tasks=2)
+    submit(cluster, "too-long", 2, 600, tasks=2)
+    submit(cluster, "fits", 2, 300, tasks=2)
+    assert_placed(cluster, "fits", count=2, on="n2")
+    assert started(cluster) == {"running", "fits"}
+
+
+@both
+def test_waiting_gang_holds_back_others_no_longer_than_the_policy(
+    policy: str, scheduler: MakeScheduler
+) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4), node("n2", vcore=4))
+    submit(cluster, "running", 4, 50_000)
+    submit(cluster, "large", 4, 100, tasks=2)
+    cluster.advance(7200)
+    submit(cluster, "short", 4, 1000)
+    assert_placed(cluster, "short", on="n2")
+
+
+@both
+def test_task_that_exceeds_its_estimate_only_delays_others(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "large", 4, 100)
+    cluster.advance(150)
+    submit(cluster, "long", 1, 3000)
+    submit(cluster, "short", 1, 40)
+    assert started(cluster) == {"running", "short"}
+    assert_placed(cluster, "running")
+
+
+@both
+def test_withdrawal_of_the_first_one_lets_others_start(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "large", 4, 100)
+    submit(cluster, "long", 1, 3000)
+    assert started(cluster) == {"running"}
+    cluster.withdraw("large")
+    cluster.run()
+    assert started(cluster) == {"running", "long"}
+
+
+@both
+def test_request_that_never_fits_holds_back_nothing(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "huge", 4, 100, tasks=2)
+    submit(cluster, "long", 1, 3000)
+    assert started(cluster) == {"running", "long"}
+
+
+def test_tasks_that_no_estimator_knows_have_an_assumed_run_time(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues("easy", assumed=100), node("n1", vcore=4))
+    submit(cluster, "running", 3, None)
+    submit(cluster, "large", 4, None)
+    submit(cluster, "short", 1, 90)
+    submit(cluster, "long", 1, None)
+    assert started(cluster) == {"running", "short"}
+
+
+def test_pool_takes_the_earliest_time_with_room_for_the_whole_duration() -> None:
+    pool = Pool(0, {"vcore": 2})
+    pool.release(10, {"vcore": 2})
+    pool.release(20, {"vcore": 4})
+    assert pool.take({"vcore": 4}, 5) == 10
+    assert pool.take({"vcore": 2}, 10) == 0
+    assert pool.take({"vcore": 1}, 3) == 15
+    assert pool.take({"vcore": 8}, 100) == 20
+    assert pool.take({"vcore": 1}, 3) == 15
+    assert pool.take({"vcore": 9}, 1) == NEVER
+
+
+# -- conservative backfilling and first come, first served ---------------------------------------------
+
+
+@attrs.define
+class Starts(Recorder):
+    """Times at which applications started (s)."""
+
+    found: dict[str, float] = attrs.Factory(dict)
+
+    def allocated(self, moment: int, allocation: Allocation) -> None:
+        self.found.setdefault(allocation.application_id, moment / 10**9)
+
+
+@attrs.frozen
+class Job:
+    """A rigid job of a random workload."""
+
+    name: str
+    submit: int
+    cores: int
+    seconds: int
+
+
+def random_jobs(seed: int, cores: int) -> list[Job]:
+    """Return jobs for a machine that they keep busy."""
+    draw = random.Random(seed)
+    time, found = 0, []
+    for number in range(40):
+        time += draw.randint(0, 40)
+        wide = draw.random() < 0.3
+        found.append(Job(f"job-{number}", time, draw.randint(1, cores if wide else 3), draw.randint(1, 200)))
+    return found
+
+
+def in_order(jobs: list[Job], cores: int) -> dict[str, float]:
+    """Return the starts of jobs that start one after the other, each as soon as there is room."""
+    free, now = cores, 0
+    ends: list[tuple[int, int]] = []
+    found: dict[str, float] = {}
+    for job in jobs:
+        now = max(now, job.submit)
+        while (ends and ends[0][0] <= now) or free < job.cores:
+            end, given = heapq.heappop(ends)
+            now, free = max(now, end), free + given
+        found[job.name] = now
+        free -= job.cores
+        heapq.heappush(ends, (now + job.seconds, job.cores))
+    return found
+
+
+def simulated(jobs: list[Job], cores: int, policy: str, registry: Registry, folder: Path) -> dict[str, float]:
+    """Return the starts of jobs under a policy, which knows their run times."""
+    apps: list[dict[str, Any]] = [
+        {
+            "id": job.name,
+            "submit": job.submit,
+            "queue": "root.batch",
+            "gang": "Atomic",
+            "tags": {LIMIT: str(job.seconds)},
+            "tasks": [{"count": job.cores, "resources": {"vcore": 1}, "runtime": job.seconds}],
+        }
+        for job in jobs
+    ]
+    file = folder / f"{policy}.yaml"
+    nodes = [{"name": "n", "resources": {"vcore": cores}}]
+    file.write_text(yaml.safe_dump({"nodes": nodes, "applications": apps}), "utf-8")
+    starts = Starts()
+    report = simulate(queues(policy), read_workload(file), registry, recorder=starts)
+    assert report.applications.finished == len(jobs)
+    assert not report.plugin_faults
+    return starts.found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_conservative_with_exact_estimates_starts_no_job_later_than_in_order(
+    seed: int, registry: Registry, tmp_path: Path
+) -> None:
+    jobs = random_jobs(seed, 8)
+    reference = in_order(jobs, 8)
+    found = simulated(jobs, 8, "conservative", registry, tmp_path)
+    late = {name: (start, reference[name]) for name, start in found.items() if start > reference[name]}
+    assert not late
+    assert sum(found.values()) < sum(reference.values()), "some started earlier"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_easy_with_exact_estimates_waits_less_in_all(seed: int, registry: Registry, tmp_path: Path) -> None:
+    jobs = random_jobs(seed, 8)
+    found = simulated(jobs, 8, "easy", registry, tmp_path)
+    assert sum(found.values()) < sum(in_order(jobs, 8).values())
