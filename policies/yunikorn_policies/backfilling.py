@@ -72,7 +72,7 @@ Judged = tuple[Plan, bool]
 
 @attrs.define(eq=False)
 class Backfilling(ReservationPolicy, Predicate):
-    """What both policies have in common: the books of what runs, and estimated ends."""
+    """Base of both policies: the books of what runs, and estimated ends."""
 
     by: str = attrs.field(default="high", validator=attrs.validators.in_(("median", "high")))
     """Time of an estimate that counts: `high`, which one task in ten exceeds, or `median`."""

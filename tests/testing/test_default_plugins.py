@@ -31,6 +31,7 @@ from yunikorn_plugins.submit_policies import DefaultTags
 from yunikorn_plugins.topology_sources import AttributeTopology
 from yunikorn_policies import (
     app_sort,
+    backfilling,
     gang_placement,
     multifactor,
     node_sort,
@@ -115,6 +116,14 @@ class TestBoundedReservations(ReservationPolicyContract):
     policy = reservations.StandardReservations(
         delay=1.5, total=9, perqueue=3, perapplication=1, duration=600.0, pause=5.0
     )
+
+
+class TestEasyBackfilling(ReservationPolicyContract):
+    policy = backfilling.EasyBackfilling(by="median", assumed=60.0)
+
+
+class TestConservativeBackfilling(ReservationPolicyContract):
+    policy = backfilling.ConservativeBackfilling(depth=3)
 
 
 class TestBestFit(GangPlacementPolicyContract):
