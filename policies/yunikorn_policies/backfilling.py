@@ -38,7 +38,7 @@ Amounts = dict[str, int]
 
 
 @attrs.define(eq=False)
-class Run:
+class RunningTask:
     """A task that runs."""
 
     task: Task
@@ -49,7 +49,7 @@ class Run:
 
 
 @attrs.define(eq=False)
-class Plan:
+class StartPlan:
     """The times to come, as they look at one moment."""
 
     made: tuple[int, int]
@@ -66,7 +66,7 @@ class Plan:
     """True if some that wait have no time yet."""
 
 
-Judged = tuple[Plan, bool]
+Judged = tuple[StartPlan, bool]
 """Plan for a request, and True if it may start on any node."""
 
 
@@ -80,10 +80,10 @@ class Backfilling(ReservationPolicy, Predicate):
     """Run time in seconds of a task that no estimator knows."""
     _context: Context = attrs.field(init=False, default=Context("", lambda: 0))
     _nodes: dict[str, Node] = attrs.field(init=False, factory=dict)
-    _runs: dict[str, Run] = attrs.field(init=False, factory=dict)
+    _runs: dict[str, RunningTask] = attrs.field(init=False, factory=dict)
     _tried: dict[str, list[Task]] = attrs.field(init=False, factory=dict)
     """Members of a gang that are placed on trial, by node."""
-    _plan: Plan | None = attrs.field(init=False, default=None)
+    _plan: StartPlan | None = attrs.field(init=False, default=None)
     _judged: Judged | None = attrs.field(init=False, default=None)
     _changes: int = attrs.field(init=False, default=0)
     """Number of changes after which a plan is made again."""
@@ -110,7 +110,7 @@ class Backfilling(ReservationPolicy, Predicate):
             self._tried.setdefault(node.id, []).append(task)
             return
         placed: int = task.placed  # type: ignore[attr-defined]
-        run = self._runs[uuid] = Run(task, node.id, placed, placed + self._time_of(task, 0.0))
+        run = self._runs[uuid] = RunningTask(task, node.id, placed, placed + self._time_of(task, 0.0))
         plan = self._plan
         if plan is not None and run.end > plan.start and node.id in plan.spare:
             _subtract(plan.spare[node.id], task.resource)
@@ -171,17 +171,17 @@ class Backfilling(ReservationPolicy, Predicate):
             return f"is the first that waits for room, and is expected to start at {clock(plan.start)}"
         return self._reason(ask, plan)
 
-    def _made(self, now: int, ask: Ask) -> Plan | None:
+    def _made(self, now: int, ask: Ask) -> StartPlan | None:
         """Return the plan for a request, or None if nothing waits for room."""
         raise NotImplementedError
 
-    def _may_start(self, ask: Ask, plan: Plan, now: int) -> bool:
+    def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
         return plan.starts.get(ask, NEVER) <= now
 
-    def _is_spare(self, ask: Ask, node: Node, plan: Plan) -> bool:
+    def _is_spare(self, ask: Ask, node: Node, plan: StartPlan) -> bool:
         return False
 
-    def _reason(self, ask: Ask, plan: Plan) -> str:
+    def _reason(self, ask: Ask, plan: StartPlan) -> str:
         own, first = plan.starts.get(ask, NEVER), plan.first.app.id
         if own != NEVER:
             return f"waits behind application {first}, and is expected to start at {clock(own)}"
@@ -195,7 +195,7 @@ class Backfilling(ReservationPolicy, Predicate):
         seconds = self.assumed if found is None else found.high if self.by == "high" else found.median
         return round(seconds * SECOND)
 
-    def _ends(self, now: int) -> list[tuple[int, Run]]:
+    def _ends(self, now: int) -> list[tuple[int, RunningTask]]:
         """Return the tasks that run with their estimated ends (ns), the first end first.
 
         A task that runs longer than estimated is expected to run on for as long as it is late.
@@ -244,7 +244,7 @@ class EasyBackfilling(Backfilling):
 
     name = "easy"
 
-    def _made(self, now: int, ask: Ask) -> Plan | None:
+    def _made(self, now: int, ask: Ask) -> StartPlan | None:
         made, allowed = (self._changes, now), dict[Ask, int]()
         for passed, members in enumerate(self._context.waiting()):
             known = self._plan
@@ -262,7 +262,9 @@ class EasyBackfilling(Backfilling):
                 return plan
         return None
 
-    def _keep_room(self, members: Members, allowed: dict[Ask, int], made: tuple[int, int]) -> Plan | None:
+    def _keep_room(
+        self, members: Members, allowed: dict[Ask, int], made: tuple[int, int]
+    ) -> StartPlan | None:
         """Return the plan for the first one without room; None if there will never be room for it."""
         ends = self._ends(made[1])
         times = sorted({end for end, _ in ends})
@@ -274,10 +276,10 @@ class EasyBackfilling(Backfilling):
             else:
                 high = middle
         spare = None if low == len(times) else self._spare_at(times[low], ends, members)
-        return None if spare is None else Plan(made, members[0][0], times[low], allowed, spare)
+        return None if spare is None else StartPlan(made, members[0][0], times[low], allowed, spare)
 
     def _spare_at(
-        self, time: int, ends: Sequence[tuple[int, Run]], members: Members
+        self, time: int, ends: Sequence[tuple[int, RunningTask]], members: Members
     ) -> dict[str, Amounts] | None:
         """Return what is left on each node at a time when the members have started; None without room.
 
@@ -296,17 +298,17 @@ class EasyBackfilling(Backfilling):
         order = sorted(self._nodes.values(), key=lambda node: -freed[node.id])
         return None if self._fit(members, order, free) is None else free
 
-    def _may_start(self, ask: Ask, plan: Plan, now: int) -> bool:
+    def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
         return ask in plan.starts or now + self._time_of(ask, 0.0) <= plan.start
 
-    def _is_spare(self, ask: Ask, node: Node, plan: Plan) -> bool:
+    def _is_spare(self, ask: Ask, node: Node, plan: StartPlan) -> bool:
         room = dict(plan.spare.get(node.id, {}))
         for task in self._tried.get(node.id, ()):
             _subtract(room, task.resource)
         return all(room.get(name, 0) >= amount for name, amount in ask.resource.items())
 
 
-class Pool:
+class PooledRoom:
     """Free amounts of all nodes together over the times to come."""
 
     def __init__(self, now: int, free: Amounts) -> None:
@@ -358,11 +360,11 @@ class ConservativeBackfilling(Backfilling):
     depth: int = attrs.field(default=500, validator=attrs.validators.ge(1))
     """Number of waiting requests and gangs that get a time; others wait until they are among them."""
 
-    def _made(self, now: int, ask: Ask) -> Plan | None:
+    def _made(self, now: int, ask: Ask) -> StartPlan | None:
         known, made = self._plan, (self._changes, now)
         if known is not None and known.made == made and (known.is_cut or ask in known.starts):
             return known
-        pool = Pool(now, self._free())
+        pool = PooledRoom(now, self._free())
         for end, run in self._ends(now):
             if run.node in self._nodes:
                 pool.release(end, run.task.resource)
@@ -377,7 +379,7 @@ class ConservativeBackfilling(Backfilling):
                 first = members[0][0]
         if first is None:
             return None
-        return Plan(made, first, starts[first], starts, is_cut=next(waiting, None) is not None)
+        return StartPlan(made, first, starts[first], starts, is_cut=next(waiting, None) is not None)
 
     def _free(self) -> Amounts:
         """Return what is free on all nodes together."""

@@ -16,7 +16,7 @@ from yunikorn.interface.messages import Allocation
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.run import simulate
-from yunikorn_policies.backfilling import NEVER, Pool
+from yunikorn_policies.backfilling import NEVER, PooledRoom
 from yunikorn_testing import (
     Cluster,
     MakeScheduler,
@@ -162,7 +162,7 @@ def test_tasks_that_no_estimator_knows_have_an_assumed_run_time(scheduler: MakeS
 
 
 def test_pool_takes_the_earliest_time_with_room_for_the_whole_duration() -> None:
-    pool = Pool(0, {"vcore": 2})
+    pool = PooledRoom(0, {"vcore": 2})
     pool.release(10, {"vcore": 2})
     pool.release(20, {"vcore": 4})
     assert pool.take({"vcore": 4}, 5) == 10

@@ -83,10 +83,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
 
 
 def broken_promises(plugin: Plugin, *only: str) -> dict[str, str]:
-    """Return the failing tests of the plugin's contract, with their messages; `only` names those to run.
-
-    Tests that need two processes are in `test_hash_seeds.py`.
-    """
+    """Return the failing tests of a contract with their messages, of `only` these, or of one process."""
     (base,) = (base for base in CONTRACTS if isinstance(plugin, base))
     contract = CONTRACTS[base]
     case = type("TestIt", (contract,), {contract.subject: plugin})()

@@ -80,13 +80,7 @@ class PartitionScheduler:
         self.failures = failures
         clock = core_context.clock
         wake = partial(core_context.wake_requests.add, rm_id, config.name)
-        self.context = Context(
-            *(config.name, clock.now, rm),
-            wake=wake,
-            run_time=lambda task, age: self.policies.run_times.of(task, age),
-            waiting=lambda: self.cycle.waiting(self.partition.queues.root),
-            usable=lambda ask, node: self.policies.predicates.is_usable(ask, node),
-        )
+        self.context = self._make_context(Context(config.name, clock.now, rm, wake=wake))
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         calls = core_context.policy_calls
@@ -146,6 +140,15 @@ class PartitionScheduler:
         self.wake_ups = WakeUps(clock, self.partition.timers, self._ask_again)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
+
+    def _make_context(self, context: Context) -> Context:
+        """Return the context with what policies may ask; they may ask once everything is made."""
+        return attrs.evolve(
+            context,
+            run_time=lambda task, age: self.policies.run_times.of(task, age),
+            waiting=lambda: self.cycle.waiting(self.partition.queues.root),
+            usable=lambda ask, node: self.policies.predicates.is_usable(ask, node),
+        )
 
     def _make_orders(self) -> NodeOrders:
         meter, partition = self.partition.measurements, self.partition
