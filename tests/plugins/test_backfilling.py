@@ -16,6 +16,7 @@ from yunikorn.interface.messages import Allocation
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.run import simulate
+from yunikorn_lab.simulation.yardstick import EasyMachine, RigidJob, easy_waits
 from yunikorn_policies.backfilling import NEVER, PooledRoom
 from yunikorn_testing import (
     Cluster,
@@ -259,7 +260,25 @@ def test_conservative_with_exact_estimates_starts_no_job_later_than_in_order(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_easy_with_exact_estimates_waits_less_in_all(seed: int, registry: Registry, tmp_path: Path) -> None:
+def test_easy_decides_as_a_plain_simulation_of_a_pool_does(
+    seed: int, registry: Registry, tmp_path: Path
+) -> None:
     jobs = random_jobs(seed, 8)
+    machine = EasyMachine(8)
+    rigid = {RigidJob(job.submit, job.cores, job.seconds, job.seconds): job.name for job in jobs}
+    plain = {rigid[one]: float(start) for one, start in machine.starts(rigid)}
     found = simulated(jobs, 8, "easy", registry, tmp_path)
+    assert found == plain
     assert sum(found.values()) < sum(in_order(jobs, 8).values())
+
+
+def test_simulation_of_rigid_jobs_reports_the_waits_under_easy(registry: Registry, tmp_path: Path) -> None:
+    jobs = random_jobs(1, 8)
+    simulated(jobs, 8, "easy", registry, tmp_path)
+    workload = read_workload(tmp_path / "easy.yaml")
+    under = {policy: simulate(queues(policy), workload, registry) for policy in ("standard", "easy")}
+    assert under["easy"].easy_wait == under["easy"].application_wait
+    assert under["standard"].easy_wait == under["easy"].easy_wait
+    wide = next(app for app in workload.applications if app.size > 1)
+    other = attrs.evolve(workload, applications=[attrs.evolve(wide, gang="")])
+    assert easy_waits(other) is None, "tasks that start one by one"

@@ -89,6 +89,13 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
     for partition, shares in report.utilisation.items():
         used = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
         yield f"use of {partition}", used or "-"
+    if report.easy_wait is not None:
+        easy = report.easy_wait
+        yield (
+            "waits under EASY",
+            f"mean {duration(easy.mean)}, 95 % {duration(easy.p95)}, longest {duration(easy.max)}, if all "
+            "cores were one pool",
+        )
     yield (
         "decisions",
         f"{report.decisions} ({number_of(report.allocations, 'allocation')}), "

@@ -25,6 +25,7 @@ from yunikorn_lab.simulation.rm_state import PREEMPTIONS, GangReport, LostWork, 
 from yunikorn_lab.simulation.statistics import Summary, seconds, used_share
 from yunikorn_lab.simulation.survey import OfferedLoad, Survey
 from yunikorn_lab.simulation.workload import ReloadReport, Workload
+from yunikorn_lab.simulation.yardstick import easy_waits
 
 if TYPE_CHECKING:
     from yunikorn_lab.simulation.event_queue import EventQueue
@@ -114,6 +115,8 @@ class Report:
     """Answers to the explain requests, in the order of the questions."""
     startup: Summary | None = None
     """Start-up times of started tasks, without tasks that begin at once."""
+    easy_wait: Summary | None = None
+    """Waits that EASY backfilling would give; None if nothing waits, or if the workload is not rigid."""
     plugin_faults: list[str] = attrs.Factory(list)
     """Failures of plugins during scheduling."""
 
@@ -143,6 +146,7 @@ def make_report(
     for figures in counters.queues.values():
         everything.application_waits.merge(figures.application_waits)
         everything.task_waits.merge(figures.task_waits)
+    application_wait = everything.application_waits.summary()
     capacities = _capacities(counters, stopped)
     running = sum(1 for record in manager.live.values() if record.running)
     dependencies = event_queue.dependencies.report(surveyed.applications_with_predecessors)
@@ -168,7 +172,7 @@ def make_report(
             too_large=surveyed.oversized.tasks,
         ),
         refusals=counters.refusals.ranked(),
-        application_wait=everything.application_waits.summary(),
+        application_wait=application_wait,
         task_wait=everything.task_waits.summary(),
         preemptions=counters.lost_work.tasks(*PREEMPTIONS),
         preempted_placeholders=counters.lost_work.preempted_places,
@@ -187,6 +191,9 @@ def make_report(
         offered_load=surveyed.offered_load,
         dependencies=dependencies,
         startup=counters.startups.summary(),
+        easy_wait=easy_waits(workload)
+        if outcome == "complete" and application_wait and application_wait.max
+        else None,
         input=dict(sorted(workload.counts.items())),
         remarks=[*workload.remarks, *surveyed.remarks, *_remarks(dependencies)],
     )

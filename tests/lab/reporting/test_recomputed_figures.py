@@ -76,6 +76,7 @@ ELSEWHERE = {
     "remarks": "text of the input",
     "waiting": "text of the core: tests/lab/simulation/test_explain_requests.py",
     "explanations": "text of the core: tests/lab/simulation/test_explain_requests.py",
+    "easy_wait": "tests/plugins/test_backfilling.py",
     "startup": "tests/lab/simulation/test_startup.py",
     "plugin_faults": "text of plugins",
 }
