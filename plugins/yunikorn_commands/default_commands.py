@@ -35,6 +35,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "diff": ("Show what differs between two configurations.", "lab.diff"),
         "place": ("Show the queue and the placement rule of an application.", "lab.place"),
         "plugins": ("List the installed plugins, their options, and broken plugins.", "lab.plugins"),
+        "estimators": ("Print how good estimators of run times are.", "lab.estimators"),
         "completion": ("Print the completion script of bash, zsh or fish.", "commands.completion"),
         "schema": ("Print the JSON Schema of queues.yaml, or its reference.", "lab.schema"),
         "states": ("Print the state machines as Mermaid diagrams.", "lab.states"),

@@ -85,9 +85,9 @@ class LearnedRunTimes(RunTimeEstimator):
     """
 
     name = "learned"
-    fewest: int = attrs.field(default=5, validator=_AT_LEAST_ONE)
+    fewest: int = attrs.field(default=3, validator=_AT_LEAST_ONE)
     """Number of ended tasks from which on a group is enough for an estimate."""
-    recent: int = attrs.field(default=50, validator=_AT_LEAST_ONE)
+    recent: int = attrs.field(default=20, validator=_AT_LEAST_ONE)
     """Number of tasks of a group after which earlier ones begin to count less."""
     _known: RunTimes = attrs.field(init=False)
 

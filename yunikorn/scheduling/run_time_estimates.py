@@ -83,16 +83,18 @@ class RunTimeEstimates:
         """Do nothing."""
 
     def released(self, task: Task, node: Node) -> None:
-        """Judge the estimators by a task that has ended by itself, and let them learn from it."""
+        """Learn from a task that has ended by itself."""
         if type(task) is not Allocation or task.state != COMPLETED or task.placeholder or task.releasing:
             return
-        now, queue = self._now(), _queue_of(task)
+        now = self._now()
         run = (task.app.id, task.task_group, task.placed, now)
-        if run == self._latest:
-            return
-        self._latest = run
-        seconds = (now - task.placed) / SECOND
-        errors = self.errors.setdefault(queue, {})
+        if run != self._latest:
+            self._latest = run
+            self.learn(task, (now - task.placed) / SECOND)
+
+    def learn(self, task: Allocation, seconds: float) -> None:
+        """Judge the estimators by a task that ran for so long, and let them learn from it."""
+        errors = self.errors.setdefault(_queue_of(task), {})
         if len(self.errors) > MOST_QUEUES:
             del self.errors[next(iter(self.errors))]
         for one in self._estimators:
