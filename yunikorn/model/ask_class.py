@@ -55,27 +55,10 @@ class AskClass:
     """True for requests that represent gangs."""
 
     __slots__ = (
-        "avoids",
-        "bit",
-        "classes",
-        "home",
-        "key",
-        "log",
-        "node_order",
-        "pairs",
-        "pending_classes",
-        "refusals",
-        "refused",
-        "required",
-        "reserving_ask",
-        "resource",
-        "searched_apart",
-        "tries",
-        "unschedulable",
-        "value",
-        "verdicts",
-        "waiting",
-    )
+        "avoids", "bit", "classes", "home", "key", "log", "node_order", "pairs", "pending_classes",
+        "refusals", "refused", "required", "reserving_ask", "resource", "searched_apart", "tries",
+        "unschedulable", "value", "verdicts", "waiting",
+    )  # fmt: skip
 
     def __init__(self, key: Key, resource: Resource, bit: int) -> None:
         self.key = key

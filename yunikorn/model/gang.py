@@ -232,28 +232,10 @@ class AtomicGang:
     """Word for the members that are placed together, in messages."""
 
     __slots__ = (
-        "alone",
-        "app",
-        "arrived",
-        "asks",
-        "continues",
-        "deadline",
-        "done",
-        "first_try",
-        "growth",
-        "held",
-        "is_unformed",
-        "may_hold_back",
-        "members",
-        "needed",
-        "overdue",
-        "refusals",
-        "relaxes_at",
-        "reported",
-        "request",
-        "steps",
-        "total",
-    )
+        "alone", "app", "arrived", "asks", "continues", "deadline", "done", "first_try", "growth",
+        "held", "is_unformed", "may_hold_back", "members", "needed", "overdue", "refusals",
+        "relaxes_at", "reported", "request", "steps", "total",
+    )  # fmt: skip
 
     def __init__(self, app: Application, total: Resource, steps: Mapping[str, int]) -> None:
         self.app = app

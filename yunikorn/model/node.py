@@ -22,28 +22,10 @@ class Node:
     """A node with its available resources and its allocations."""
 
     __slots__ = (
-        "allocations",
-        "attributes",
-        "available",
-        "capacity",
-        "change_log",
-        "classes",
-        "domains",
-        "drained_by_operator",
-        "drained_by_rm",
-        "foreign",
-        "gained",
-        "id",
-        "is_dirty",
-        "occupied",
-        "position",
-        "reported",
-        "reservations",
-        "state",
-        "unfit",
-        "version",
-        "victims_version",
-    )
+        "allocations", "attributes", "available", "capacity", "change_log", "classes", "domains",
+        "drained_by_operator", "drained_by_rm", "foreign", "gained", "id", "is_dirty", "occupied",
+        "position", "reported", "reservations", "state", "unfit", "version", "victims_version",
+    )  # fmt: skip
 
     def __init__(
         self,
