@@ -70,6 +70,7 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
     "reloaded": ("levels",),
     "closed": ("levels",),
     "score": ("compares",),
+    "reason": ("reserves_after",),
 }
 """Other members without which a member is not called; a kind may lack some of them."""
 
@@ -93,6 +94,7 @@ SOUND_COMPANIONS: dict[str, Any] = {
     "blocking": True,
     "levels": ("site", "zone"),
     "compares": 2,
+    "reserves_after": lambda self, ask, delay: None,
 }
 BOOKS = ("placed", "released", "node_added", "node_removed", "prepare", "domain", "subjects")
 """Members of plugins that keep books."""
