@@ -16,13 +16,13 @@ from yunikorn.model.application import Application
 from yunikorn.model.gang import GANG_DISRUPTION_TAG, GANG_STEP_TAG
 from yunikorn.model.gang_topology import GANG_TOPOLOGY_TAG
 from yunikorn.states import APPLICATION, EXPIRED, FINAL_STATES, NEW, REJECTED
-from yunikorn_plugins.application_template import template_of
 from yunikorn_history.changed_rows import NOT_REPORTED, ChangedRows
 from yunikorn_history.event_buffer import ReceivedEvents
 from yunikorn_history.history_tables import APPLICATIONS
 from yunikorn_history.memory_bounds import remember
 from yunikorn_history.open_rows import REMOVED, Doubt, OpenAllocation, OpenApplication
 from yunikorn_history.session_recovery import SessionRecovery
+from yunikorn_plugins.application_template import template_of
 
 Key = tuple[str, str, str]
 """Resource manager, partition and application id."""

@@ -110,15 +110,15 @@ class LearnedRunTimes(RunTimeEstimator):
     def saved(self) -> list[list[Any]]:
         """Return what was learned, as JSON takes it: for each group its kind, names and histogram."""
         return [
-            [list(kind), list(names), sorted(buckets.items())]
+            [list(kind), list(names), [list(pair) for pair in sorted(buckets.items())]]
             for kind, groups in self._known.groups.items()
             for names, buckets in groups.items()
         ]
 
-    def restored(self, saved: Sequence[Any]) -> None:
+    def restored(self, state: Sequence[Any]) -> None:
         """Continue with what another object of the class has saved."""
         self._known = RunTimes(recent=self.recent)
-        for kind, names, buckets in saved:
+        for kind, names, buckets in state:
             self._known.put(tuple(kind), tuple(names), {int(bucket): int(count) for bucket, count in buckets})
 
 

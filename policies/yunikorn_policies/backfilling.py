@@ -44,8 +44,6 @@ class RunningTask:
     task: Task
     node: str
     placed: int
-    end: int
-    """Estimated end (ns)."""
 
 
 @attrs.define(eq=False)
@@ -110,9 +108,11 @@ class Backfilling(ReservationPolicy, Predicate):
             self._tried.setdefault(node.id, []).append(task)
             return
         placed: int = task.placed  # type: ignore[attr-defined]
-        run = self._runs[uuid] = RunningTask(task, node.id, placed, placed + self._time_of(task, 0.0))
+        self._runs[uuid] = RunningTask(task, node.id, placed)
         plan = self._plan
-        if plan is not None and run.end > plan.start and node.id in plan.spare:
+        if plan is None or node.id not in plan.spare:
+            return
+        if placed + self._time_of(task, 0.0) > plan.start:
             _subtract(plan.spare[node.id], task.resource)
             if min(plan.spare[node.id].values()) < 0:
                 self._plan = None  # It took room that the first one counts with, which comes later now.
@@ -202,11 +202,11 @@ class Backfilling(ReservationPolicy, Predicate):
         """
         found = []
         for run in self._runs.values():
-            end = run.end
+            expected = end = run.placed + self._time_of(run.task, 0.0)
             if end < now:
                 end = run.placed + self._time_of(run.task, (now - run.placed) / SECOND)
                 if end <= now:
-                    end = now + max(now - run.end, SHORTEST_OVERRUN)
+                    end = now + max(now - expected, SHORTEST_OVERRUN)
             found.append((end, run))
         return sorted(found, key=lambda one: one[0])
 
