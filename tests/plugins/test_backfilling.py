@@ -11,8 +11,12 @@ import attrs
 import pytest
 import yaml
 
+from tests.core.kit import RM, configuration, queue
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn_foresight.restored_snapshot import restored_scheduler
+from yunikorn_foresight.snapshots import take_snapshot
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.run import simulate
@@ -282,3 +286,32 @@ def test_simulation_of_rigid_jobs_reports_the_waits_under_easy(registry: Registr
     wide = next(app for app in workload.applications if app.size > 1)
     other = attrs.evolve(workload, applications=[attrs.evolve(wide, gang="")])
     assert easy_waits(other) is None, "tasks that start one by one"
+
+
+@both
+def test_snapshot_keeps_what_waits_for_whom_and_what_was_learned(policy: str, tmp_path: Path) -> None:
+    text = configuration(
+        queue("a", properties={"application.sort.policy": "fifo"}),
+        estimators=["request", {"name": "learned", "fewest": 1}],
+        reservations={"policy": policy},
+    )
+    rm = RM(text)
+    rm.node(vcore=4)
+    for name, cores, limit in (("done", 4, 60), ("running", 3, 100), ("large", 4, 100), ("long", 1, 500)):
+        rm.app_tagged(name, "root.a", {LIMIT: str(limit)})
+        rm.ask(name, vcore=cores)
+        rm.schedule()
+        if name == "done":
+            rm.pass_time(20)
+            (uuid,) = rm.running
+            rm.release("done", uuid)
+    take_snapshot(rm.scheduler, tmp_path / "snapshot")
+    other = restored_scheduler(tmp_path / "snapshot", Registry.load(third_party=False), rm.clock)
+
+    def run_times(scheduler: Scheduler) -> Any:
+        ((_, partition),) = scheduler.all_partitions()
+        app = partition.partition.applications["long"]
+        return [partition.policies.run_times.of(one) for one in app.asks.values()]
+
+    assert run_times(other) == run_times(rm.scheduler)
+    assert other.explain(rm.rm_id, "default", "long") == rm.scheduler.explain(rm.rm_id, "default", "long")
