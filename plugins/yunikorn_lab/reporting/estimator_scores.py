@@ -32,7 +32,7 @@ INSIDE = 0.8
 
 @attrs.frozen
 class EstimatorScore:
-    """How good an estimator is."""
+    """Figures of one estimator."""
 
     name: str
     tasks: int
