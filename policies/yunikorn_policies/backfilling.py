@@ -164,12 +164,13 @@ class Backfilling(ReservationPolicy, Predicate):
 
     def reason(self, ask: Ask) -> str | None:
         """Return what a request waits behind, and when it or that is expected to start."""
-        plan = self._made(self._context.now(), ask)
+        now = self._context.now()
+        plan = self._made(now, ask)
         if plan is None:
             return None
-        if ask is plan.first:
+        if ask.app is plan.first.app and ask in plan.starts:
             return f"is the first that waits for room, and is expected to start at {clock(plan.start)}"
-        return self._reason(ask, plan)
+        return None if self._may_start(ask, plan, now) else self._reason(ask, plan)
 
     def _made(self, now: int, ask: Ask) -> StartPlan | None:
         """Return the plan for a request, or None if nothing waits for room."""

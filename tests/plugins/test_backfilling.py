@@ -110,6 +110,8 @@ def test_gangs_are_backfilled_as_a_whole(policy: str, scheduler: MakeScheduler) 
     submit(cluster, "fits", 2, 300, tasks=2)
     assert_placed(cluster, "fits", count=2, on="n2")
     assert started(cluster) == {"running", "fits"}
+    reason = "is the first that waits for room, and is expected to start at 0h08m20s"
+    assert_pending_because(cluster, "large", reason)
 
 
 @both

@@ -322,6 +322,8 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
         request = gang.request
         reasons = [*_of_quotas(at, request), *_of_room(at, gang, request, scan)]
         yield from _with_preemption(at, request, reasons)
+        if at.policies.backfills:
+            yield from _of_reservation(at, ask)
 
 
 def _of_unrequested(ask: Ask, gang: AtomicGang | None) -> Iterator[Reason]:
