@@ -20,6 +20,8 @@ from types import (
 )
 from typing import Any
 
+import attrs
+
 from yunikorn.resources import Resource
 from yunikorn_foresight.snapshot_errors import SnapshotError
 from yunikorn_foresight.state_layouts import container_of, digest_of, reader_of, slots_of
@@ -38,6 +40,13 @@ Hook = Callable[[Any], Row]
 _EMPTY = {type(iter(())), type(iter([])), type(iter({}))}
 _METHODS = frozenset({"get", "append", "add", "pop", "setdefault", "discard"})
 """Methods of containers that state may refer to."""
+
+
+@attrs.frozen
+class SameAs:
+    """Value of another field of the same object, which stands for one that is not written."""
+
+    field: str
 
 
 class ObjectLayout:
@@ -227,7 +236,8 @@ class GraphWriter:
         if layout.omitted:
             values = list(values)
             for at, instead in layout.omitted:
-                values[at] = instead
+                is_same = isinstance(instead, SameAs)
+                values[at] = values[layout.names.index(instead.field)] if is_same else instead
         row = [each if type(each) in plain else value(each) for each in values]
         row.insert(0, layout.number)
         if layout.container is not None:

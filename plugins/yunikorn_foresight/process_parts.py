@@ -16,6 +16,7 @@ from yunikorn.api import Plugin
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.sinks import Sinks
+from yunikorn_foresight.graph_writer import SameAs
 from yunikorn_foresight.snapshot_errors import SnapshotError
 from yunikorn_foresight.state_layouts import slots_of
 from yunikorn_foresight.state_names import is_state_module
@@ -39,6 +40,7 @@ OMITTED: dict[str, dict[str, Any]] = {
     "yunikorn.scheduling.decision_states:DecisionStates": {"states": {}, "_task": ("", "")},
     "yunikorn.scheduling.partition_scheduler:PartitionScheduler": {"_measured": None},
     "yunikorn.scheduling.predicate_calls:AskedAhead": {"_ask": None, "_error": None, "_answers": {}},
+    "yunikorn.scheduling.predicate_calls:Condition": {"search_check": SameAs("check")},
     "yunikorn.scheduling.predicate_calls:Prepared": {"_ask": None, "_error": None, "_state": None},
     "yunikorn.scheduling.preemption.gang_preemption:GangCandidates": {"usable": {}},
 }

@@ -101,9 +101,14 @@ def _in_full(part: Any) -> Any:
     return part
 
 
+def part_of(path: Path, process: int) -> Path:
+    """Return the name under which a process writes a file until it is complete."""
+    return path.with_name(f".{path.name}.{process}.part")
+
+
 def saved(path: Path, write: Any) -> None:
     """Let `write` fill a file under another name, and rename the file; nothing is left of a failure."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = part_of(path, os.getpid())
     try:
         with beside.open("xb") as file:
             write(file)

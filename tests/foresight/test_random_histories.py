@@ -18,9 +18,12 @@ from tests.core.test_permit_everything import PermitEverything
 from tests.core.test_quota_everything import QuotaEverything
 from tests.core.test_reserving_everything import ReservingEverything
 from tests.foresight.mirrored import check_continuing
+from tests.topology.test_random_clusters import PATIENCE, STEPS, History
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
 from yunikorn_foresight import state_names
 
-EXAMPLES = int(os.environ.get("YUNIKORN_SNAPSHOTS", "3"))
+EXAMPLES = int(os.environ.get("YUNIKORN_SNAPSHOTS", "1"))
 MACHINES = [Everything, HeldEverything, PermitEverything, QuotaEverything, ReservingEverything]
 
 
@@ -45,3 +48,12 @@ def test_restored_scheduler_goes_on_as_the_original(
             test_everything.TestEverything.settings, max_examples=EXAMPLES, phases=[Phase.generate]
         ),
     )
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_restored_scheduler_goes_on_with_gangs_on_a_topology(seed: int, tmp_path: Path) -> None:
+    history = History(seed)
+    for _ in range(STEPS):
+        history.step()
+    timeouts = Timeouts(reservation=None, gang_patience=PATIENCE)
+    check_continuing(history.rm.recorded, Registry.load(third_party=False), timeouts, tmp_path, copies=5)
