@@ -133,7 +133,6 @@ class Plugin:
 
         Books of running tasks need not be in it: they are filled again by `placed`, unless there is a state.
         """
-        return None
 
     def restored(self, state: Any) -> None:
         """Take over a state that `saved` has returned; called after `opened`. Raises for a useless state."""
