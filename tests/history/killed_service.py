@@ -52,8 +52,6 @@ partitions:
         queues: [{name: a}, {name: b}]
 """
 NODES, SIZE = 4, Resource(vcore=1000)
-LONGEST_LAG = 60_000
-"""Time (ms) that the database may be behind at a kill, while it is there: a bound for busy machines."""
 
 
 def now() -> int:
@@ -82,6 +80,8 @@ class Account:
     tasks: dict[str, Task] = attrs.Factory(dict)
     apps: dict[str, tuple[int, int]] = attrs.Factory(dict)
     """Times of the submission and of the removal of applications; 0 while they are there."""
+    accepted: dict[str, int] = attrs.Factory(dict)
+    """Times at which the acceptance of applications was first seen (ms)."""
     gaps: list[tuple[int, int]] = attrs.Factory(list)
     """Times from the latest event that the database had to a kill: what began and ended in one is lost."""
     unanswered: dict[str, list[Task]] = attrs.Factory(dict)
@@ -154,6 +154,7 @@ class KilledRM:
                 response = self._shim.read()
                 for accepted in response.accepted_applications:
                     # Those that are reported again at the beginning come before all releases.
+                    self._account.accepted.setdefault(accepted.application_id, now())
                     self._account.answer(accepted.application_id)
                 with self._account.lock:
                     for one in response.new_allocations:
@@ -266,7 +267,6 @@ def differences(location: str, account: Account) -> list[str]:
     for row in read_rows(location, "allocations"):
         rows.setdefault(row["key"], []).append(row)
     found = [f"{key}: no such task" for key in rows if key not in account.tasks]
-    found += [f"the database was {lag} ms behind" for lag in account.lags if lag > LONGEST_LAG]
     for task in account.tasks.values():
         found += _of_task(task, rows.get(task.key, []), account.gaps)
     by_id: dict[str, list[dict[str, Any]]] = {}
@@ -278,10 +278,11 @@ def differences(location: str, account: Account) -> list[str]:
         service = sum(one["ended"] - one["placed"] for one in tasks if one["ended"]) * SIZE["vcore"]
         if service != (row["service"] or {}).get("vcore", 0):
             found.append(f"{row['app_id']}: service {row['service']}, but the tasks have {service}")
-    for app, (submitted, removed) in account.apps.items():
-        several = by_id.get(app, [])
-        if len(several) > 1 or (not several and not _is_lost(submitted, removed, account.gaps)):
-            found.append(f"{app}: {len(several)} rows")
+    for app, (_, removed) in account.apps.items():
+        several, accepted = by_id.get(app, []), account.accepted.get(app)
+        is_lost = accepted is None or _is_lost(accepted, removed, account.gaps)
+        if len(several) > 1 or (not several and not is_lost):
+            found.append(f"{app}: {len(several)} rows, accepted {accepted}, removed {removed}")
         found += [
             f"{app}: ended {row['ended']}, removed {removed}"
             for row in several
