@@ -23,6 +23,8 @@ def main(folder: str, interpreter: str, *arguments: str) -> None:
     """Run a command, and end as it ends."""
     is_known = bool(arguments) and (arguments[0] == "-m" or not arguments[0].startswith("-"))
     name = os.environ.get(CHOICE) or os.environ.get("PYTHONHASHSEED", "random")
+    if name == "pip" and arguments[:2] != ("-m", "pip"):
+        name = "build"
     address = os.path.join(folder, name)
     if not is_known or not os.path.exists(address):
         os.execv(sys.executable, [sys.executable, *arguments])

@@ -31,10 +31,12 @@ LOADED: dict[str, tuple[str, ...]] = {
     ),
     "1": PYTEST,
     "2": PYTEST,
-    "pip": ("pip._internal.cli.main", "pip._internal.commands.install", "setuptools.build_meta"),
+    "pip": ("pip._internal.cli.main", "pip._internal.commands.install"),
+    "build": ("setuptools.build_meta",),
 }
 """Modules of each process. The first three are chosen by PYTHONHASHSEED, where 1 and 2 are the seeds that
-contracts of plugins compare, and the last by `fork_client.CHOICE`."""
+contracts of plugins compare, and the last two by `fork_client.CHOICE`: pip, and what it starts to build a
+package, because pip and setuptools each have a `distutils` of their own."""
 
 
 class Forks:

@@ -19,10 +19,11 @@ UNDER_TEST = "under-test"
 
 
 def kind_of(cls: type[Any]) -> PluginKind:
-    """Return the kind of a plugin class. Raises `TypeError` for any other object."""
-    for kind in ALL_KINDS:
-        if isinstance(cls, type) and issubclass(cls, kind.base):
-            return kind
+    """Return the kind of a plugin class, the first one of several. Raises `TypeError` for any other object."""
+    kinds = {kind.base: kind for kind in ALL_KINDS}
+    for base in cls.__mro__ if isinstance(cls, type) else ():
+        if base in kinds:
+            return kinds[base]
     bases = ", ".join(kind.base.__name__ for kind in ALL_KINDS)
     raise TypeError(f"{cls!r} is not a plugin class: derive the class from one of {bases} (yunikorn.api)")
 

@@ -107,6 +107,8 @@ UNCALLED = {
     "on_reservation": "read from the class, where only True and False are accepted",
     "blocking": "read where threads ask",
     "calls_at_once": "read where threads ask",
+    "saved": "called for a snapshot",
+    "restored": "called for a snapshot",
 }
 """Members that the cluster of the matrix does not call, with the reason."""
 

@@ -37,6 +37,7 @@ from yunikorn.api import (
     Quota,
     QuotaPolicy,
     ReservationPolicy,
+    RunTime,
     RunTimeEstimator,
     SubmitPolicy,
     TopologySource,
@@ -395,6 +396,7 @@ SOUND: dict[str, Callable[..., Any]] = {
     "reserves_after": lambda self, ask, delay: delay,
     "permit": lambda self, allocation: None,
     "path": lambda self, node: ["a"],
+    "estimate": lambda self, task, age: None,
 }
 NEEDED: dict[type[Plugin], dict[str, Any]] = {TopologySource: {"levels": ["rack"]}}
 """Members beside the method, without which a plugin of a kind is not complete."""
@@ -484,6 +486,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "reserves_after": (1.0, 2.0),
     "permit": (None, "no"),
     "path": (["a"], ["b"]),
+    "estimate": (None, RunTime(1.0, 2.0, 3.0)),
 }
 
 

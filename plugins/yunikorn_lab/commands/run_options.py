@@ -68,8 +68,15 @@ def parse_date(_: click.Context, __: click.Parameter, value: str | None) -> Past
 
 def _parse_end(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """Parse a simulated time, or one of the past, which has a dash, a colon or begins with a letter."""
-    is_past = value is not None and re.match(r"[a-z]|\d+[-:]\d", value.strip(), re.IGNORECASE)
-    return (parse_date if is_past else parse_moment)(ctx, parameter, value)
+    if value is None or not re.match(r"[a-z]|\d+[-:]\d", value.strip(), re.IGNORECASE):
+        return parse_moment(ctx, parameter, value)
+    try:
+        return parse_date(ctx, parameter, value)
+    except click.BadParameter as error:
+        if value.strip()[0].isdigit():
+            raise
+        expected = "expected seconds or a duration such as 90, 30s, 1h30m or 1d, or a date of a history"
+        raise click.BadParameter(f"{expected}, such as 2026-11-01 or yesterday, got {value!r}") from error
 
 
 def until_option(text: str) -> Decorator:
