@@ -19,7 +19,7 @@ UNDER_TEST = "under-test"
 
 
 def kind_of(cls: type[Any]) -> PluginKind:
-    """Return the kind of a plugin class, the first one of several. Raises `TypeError` for any other object."""
+    """Return the kind of a plugin class, or the first of several. Raises `TypeError` for any other object."""
     kinds = {kind.base: kind for kind in ALL_KINDS}
     for base in cls.__mro__ if isinstance(cls, type) else ():
         if base in kinds:
