@@ -24,7 +24,7 @@ Listed = Callable[..., Iterable[Record]]
 """Function that returns the records of a route below `/ws/v1/`, with filters as texts."""
 AT_ONCE = 5_000
 """Number of rows that are written together."""
-PAGE = "2000"
+PAGE = 2000
 """Number of records in an answer."""
 SERIES = {"queues": tables.QUEUE_SERIES, "users": tables.USER_SERIES, "partition": tables.PARTITION_SERIES}
 TABLES = {
@@ -74,7 +74,7 @@ class HistoryCopy:
         """Add the records of a kind that filters want, the newest `most` if that is given."""
         table = TABLES[kind]
         filters = {name: str(value) for name, value in wanted.items() if value}
-        records = self._listed(f"history/{KINDS[kind].path}", **filters, limit=PAGE)
+        records = self._listed(f"history/{KINDS[kind].path}", **filters, limit=str(min(most or PAGE, PAGE)))
         left = iter(islice(records, most))
         while some := list(islice(left, AT_ONCE)):
             batch = RowBatch({table.name: [self._row(kind, table, one) for one in some]})

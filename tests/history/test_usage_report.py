@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.core.kit import RM
 from tests.history.reports_kit import ReportRun, periods, window_options
 from tests.history.small_history import BEGIN, END, QUEUES, MadeTask, SmallHistory
+from tests.rest.commands.operator_kit import answered, through
+from tests.rest.kit import Rest
+from yunikorn.clock import MILLISECOND
 from yunikorn_commands.command_group import main
 from yunikorn_history.history_tables import DAY, HOUR, PLACEHOLDER, PREEMPTED, QUEUE_SERIES
+from yunikorn_rest.kept_history import KeptHistory
 
 UNITS = {"vcore": 1000 * HOUR, "memory": 2**30 * HOUR, "nvidia.com/gpu": HOUR}
 SUBJECTS: dict[str, Callable[[MadeTask], str]] = {
@@ -166,13 +171,25 @@ def test_problems_of_prices_are_all_listed_with_their_places(
     ]
 
 
-def test_prices_of_unknown_resource_types_are_refused(
-    history_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("source", ["database", "server"])
+def test_prices_of_unknown_resource_types_and_queues_are_refused(
+    history_file: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
 ) -> None:
+    if source == "server":
+        answered(monkeypatch, through(Rest(RM(), past=KeptHistory(history_file, lambda: END * MILLISECOND))))
     file = tmp_path / "prices.yaml"
-    file.write_text("prices: {vcores: 0.03}\n")
-    assert main(["report", "usage", "--history", history_file, "--prices", str(file)]) == 2
+    known = "root.science: {vcore: 1}, root.science.physics: {vcore: 2}, root: {vcore: 3}"
+    file.write_text(f"prices: {{vcores: 0.03}}\nqueues: {{root.science.biologie: {{vcore: 1}}, {known}}}\n")
+    # A queue that did nothing in the time of the report is known, too.
+    options = ["--prices", str(file), "--until", "2026-02-21"]
+    options += ["--history", history_file] if source == "database" else []
+    assert main(["report", "usage", *options]) == 2
     assert capsys.readouterr().err == (
         f"Error: {file}: the history has no resource type 'vcores', did you mean 'vcore'?; "
-        "known: memory, nvidia.com/gpu, vcore\n"
+        f"known: memory, nvidia.com/gpu, vcore\n{file}: queues.root.science.biologie: the history has no "
+        "queue 'root.science.biologie', did you mean 'root.science.biology'?\n"
     )

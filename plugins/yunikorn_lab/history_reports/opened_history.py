@@ -58,6 +58,8 @@ def opened_copy(listed: Listed, request: ReportRequest, *, is_partial: bool) -> 
         kinds = records_of(request.kind, request.grouping, request.wanted, is_partial=is_partial)
         if any(wanted.values()):
             copy.read("apps", wanted, 1)  # so that what is there, though not in this time, is known
+        for queue in request.prices.queues if request.prices is not None else ():
+            copy.read("queues", {"queue": queue, "bucket": "day"}, 1)  # likewise
         for kind in kinds:
             time: dict[str, str | int] = {"since": window.since, "until": window.until}
             if kind == "apps":

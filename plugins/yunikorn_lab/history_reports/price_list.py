@@ -9,7 +9,7 @@ import attrs
 from yunikorn.config.document import Mapping as YamlMapping
 from yunikorn.config.document import compose, show
 from yunikorn.config.yaml_reading import Findings, YamlTable
-from yunikorn.errors import ConfigError, Problem, UsageError
+from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.text import suggest
 from yunikorn_commands.input_files import InputFile
 from yunikorn_commands.input_source import InputError, read_content, yaml_text
@@ -42,18 +42,22 @@ class PriceList:
             found.update(self.queues.get(".".join(parts[:count]), {}))
         return found
 
-    def check(self, known: Collection[str]) -> None:
-        """Raise `UsageError` for prices of resource types that the history does not have."""
+    def check(self, types: Collection[str], queues: Collection[str]) -> None:
+        """Raise `UsageError` for prices of resource types and queues that the history does not have."""
         named = dict.fromkeys(name for prices in (self.prices, *self.queues.values()) for name in prices)
-        unknown = [name for name in named if name not in known]
-        if unknown:
-            raise UsageError(
-                "\n".join(
-                    f"{self.file}: the history has no resource type '{name}'{suggest(name, known)}; "
-                    f"known: {', '.join(sorted(known))}"
-                    for name in unknown
-                )
-            )
+        problems = [
+            f"{self.file}: the history has no resource type '{name}'{suggest(name, types)}; "
+            f"known: {', '.join(sorted(types))}"
+            for name in named
+            if name not in types
+        ]
+        problems += [
+            f"{self.file}: queues.{queue}: the history has no queue '{queue}'{suggest(queue, queues)}"
+            for queue in self.queues
+            if queue not in queues
+        ]
+        if problems:
+            raise UsageError("\n".join(map(printable, problems)))
 
 
 def read_prices(path: InputFile) -> PriceList:

@@ -136,6 +136,13 @@ class ReportSource:
         self.shape(0)
         return {name for amounts in self.shapes.values() for name in amounts}
 
+    def queues(self) -> set[str]:
+        """Return the queues that the history has, and the queues above them."""
+        paths = [
+            text.split(".") for text in self.texts.values() if text == ROOT or text.startswith(f"{ROOT}.")
+        ]
+        return {".".join(path[:count]) for path in paths for count in range(1, len(path) + 1)}
+
     def _selected(self, table: sa.Table) -> list[sa.ColumnElement[bool]]:
         found: list[sa.ColumnElement[bool]] = []
         if self.wanted.queue:
@@ -164,7 +171,7 @@ class ReportSource:
         return found
 
     def check(self, grouping: Grouping) -> None:
-        """Raise `UsageError` for a tag, or prices of resource types, that the history does not have."""
+        """Raise `UsageError` for a tag, or prices of resources or queues, that the history does not have."""
         if grouping.tag:
             texts = self.texts.values()
             known = {name for text in texts if text.startswith("{") for name in _TEXTS.decode(text)}
@@ -177,7 +184,7 @@ class ReportSource:
                 )
         if self.prices is not None:
             of_nodes = (data.capacity for _, _, data in self.series(PARTITION_SERIES))
-            self.prices.check(self.resource_types().union(*of_nodes))
+            self.prices.check(self.resource_types().union(*of_nodes), self.queues())
 
     # -- tables -------------------------------------------------------------------------------------
 
