@@ -28,12 +28,12 @@ from sqlalchemy.pool import NullPool
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import YunikornError, printable
 from yunikorn_commands.extras import importing_extra
+from yunikorn_history.history_address import check_location, is_url
 from yunikorn_history.history_tables import META, METADATA, NAMES, SCHEMA_VERSION
 from yunikorn_history.schema_steps import STEPS, Step
 
 _log = logging.getLogger("yunikorn.history")
 
-GRAMMAR = "a history is a FILE or postgresql://USER@HOST/DATABASE"
 LOCK = 0x59554E49
 """First key of the advisory lock of a writer in PostgreSQL; the second one is the schema."""
 LOG_SIZE = "journal_size_limit=67108864"
@@ -70,28 +70,13 @@ class HistoryLocation:
     @classmethod
     def parse(cls, text: str) -> HistoryLocation:
         """Return the location that a user wrote; raises `HistoryError`."""
-        scheme, colon, rest = text.partition(":")
-        if not colon or "/" in scheme or len(scheme) < 2:  # a scheme of one letter is a drive
-            if not text.strip() or "\0" in text:
-                raise HistoryError(f"history {text!r}: expected the path of a file: {GRAMMAR}")
-            return cls(None, Path(text).absolute())
-        # A password may be before @, or among the parameters.
-        shown = printable(f"{scheme}://{rest.lstrip('/').rpartition('@')[2].partition('?')[0]}")
-        if scheme != "postgresql" or not rest.startswith("//"):
-            raise HistoryError(
-                f"history {shown}: not the address of a database: {GRAMMAR}; write ./{scheme}:... for a file"
-            )
         try:
+            check_location(text)
+            if not is_url(text):
+                return cls(None, Path(text).absolute())
             url = sa.make_url(text).set(drivername="postgresql+psycopg")
         except (ArgumentError, ValueError) as error:
-            raise HistoryError(f"history {shown}: not a URL: {GRAMMAR}") from error
-        if url.password is not None or "password" in url.query:
-            raise HistoryError(
-                f"history {shown}: remove the password, which other users of this machine could see, and set"
-                " PGPASSWORD, or write it to ~/.pgpass"
-            )
-        if not url.database or url.database.strip("/") != url.database:
-            raise HistoryError(f"history {shown}: names no database: {GRAMMAR}")
+            raise HistoryError(f"history {error}") from error
         return cls(url, Path())
 
     def __str__(self) -> str:

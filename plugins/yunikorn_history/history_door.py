@@ -19,11 +19,14 @@ import click
 from yunikorn.api import Service, hookimpl
 from yunikorn.errors import UsageError
 from yunikorn_commands.extras import importing_extra
+from yunikorn_history.history_address import check_location, is_url
 from yunikorn_service.option_values import NEVER, OFF, bytes_of, seconds_of
 from yunikorn_service.service_door import CoreParts, ServiceDoor, option
 
 DAY_SECONDS = 86_400
 LONGEST_DAYS = 999_999
+NO = ("off", "false", "no", "n")
+"""Texts of false in YAML, in small letters."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -32,7 +35,7 @@ class HistoryDoor(ServiceDoor):
 
     name = "history"
     path: str = ""
-    """File of SQLite, which is made at the first start."""
+    """File of SQLite, which is made at the first start; `off` for no history."""
     url: str = ""
     """Address of a PostgreSQL database, in place of a file: `postgresql://USER@HOST/DATABASE`."""
     keep: str = "400d"
@@ -43,7 +46,6 @@ class HistoryDoor(ServiceDoor):
     """Tags of applications to keep."""
     _given: Mapping[str, Any] = attrs.field(init=False, factory=dict)
     """Options of the command line."""
-    _is_off: bool = attrs.field(init=False, default=False)
     _recording: Any = attrs.field(init=False, default=None)
     """`RecordingThread`, which is imported when the door is opened; None for a closed door."""
     _target: str = attrs.field(init=False, default="")
@@ -67,14 +69,24 @@ class HistoryDoor(ServiceDoor):
             raise cattrs.ClassValidationError("While reading a history", problems, type(self))
 
     def _check_path(self) -> None:
+        if not self.path.strip() and not self.url:
+            raise ValueError(
+                "names no database: write path: FILE, or url: postgresql://USER@HOST/DATABASE, or path: off"
+                " for no history"
+            )
+        if self.path.lower() in NO and self.path != OFF:
+            raise ValueError(f"got {self.path!r}: write off for no history, ./{self.path} for a file")
         if "://" in self.path:
             raise ValueError(f"expected a file, got {self.path!r}: write url for the address of a database")
+        check_location(str(Path(self.path).absolute()))
 
     def _check_url(self) -> None:
         if self.url and self.path:
             raise ValueError("a history is in a file or in a database: leave path or url out")
-        if self.url and "://" not in self.url:
+        if self.url and not is_url(self.url):
             raise ValueError(f"expected postgresql://USER@HOST/DATABASE, got {self.url!r}")
+        if self.url:
+            check_location(self.url)
 
     @classmethod
     def flags(cls) -> Sequence[click.Option]:
@@ -111,42 +123,34 @@ class HistoryDoor(ServiceDoor):
         given = {name: value for name, value in given.items() if value is not None}
         if tags is not None:
             given["tags"] = tuple(filter(None, map(str.strip, tags.split(","))))
-        if target is not None:
-            scheme, colon, _rest = target.partition(":")
-            # An address is judged when the database is opened, like that of any other command.
-            is_url = bool(colon) and "/" not in scheme and len(scheme) > 1
-            given |= {"path": "" if is_url else target, "url": target if is_url else ""}
         problems = []
         if target is not None and not target.strip():
             problems.append("--history: expected a file or a URL, got an empty text")
+        elif target is not None:
+            given |= {"path": "", "url": target} if is_url(target) else {"path": target, "url": ""}
         try:
-            cls(**given)
+            cls(**{"path": OFF} | given)
         except cattrs.ClassValidationError as error:
             problems += _by_option(error)
         if problems:
             raise UsageError("\n".join(problems))
-        door = cls()
-        door._given, door._is_off = given, target == OFF
+        door = cls(path=OFF)
+        door._given = given
         return door
 
     def prepare(self, parts: CoreParts) -> None:
         """Receive the events of the core; raises `UsageError` for a database that cannot be used."""
         configured = parts.configured.get(self.name)
         if not isinstance(configured, HistoryDoor):
-            configured = None
-        chosen = attrs.evolve(configured or HistoryDoor(), **self._given)
-        if self._is_off:
-            return
-        if not (chosen.path or chosen.url):
-            chosen = attrs.evolve(chosen, path=parts.history_file)
-        if not (chosen.path or chosen.url):
-            for name in self._given:
-                raise UsageError(
-                    f"--history-{name} needs --history FILE-OR-URL, or path or url below history: in the"
-                    " configuration"
-                )
-            if configured is not None:
-                raise UsageError("history: names no database: write path: FILE, or url: postgresql://...")
+            configured = HistoryDoor(path=parts.history_file or OFF)
+        chosen = attrs.evolve(configured, **self._given)
+        if chosen.path == OFF:
+            if "path" not in self._given:
+                for name in self._given:
+                    raise UsageError(
+                        f"--history-{name} needs --history FILE-OR-URL, or path or url below history: in the"
+                        " configuration"
+                    )
             return
         with importing_extra("postgresql" if chosen.url else "history", "for a history"):
             from yunikorn_history.recorded_history import HistorySettings, RecordedHistory

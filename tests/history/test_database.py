@@ -143,7 +143,7 @@ def test_a_service_refuses_an_address_that_is_none(text: str, run: Run, tmp_path
     assert status != 0
     with pytest.raises(HistoryError) as caught:
         HistoryLocation.parse(text)
-    assert (out, err) == ("", f"Error: {caught.value}\n")
+    assert (out, err) == ("", f"Error: {str(caught.value).replace('history ', '--history: ', 1)}\n")
 
 
 def test_an_unknown_parameter_of_an_address_is_refused() -> None:

@@ -40,6 +40,16 @@ def test_a_configuration_is_checked_in_one_pass() -> None:
     assert [problem.path for problem in check_config("history: {tags: a}", REGISTRY).problems] == [
         "history.tags"
     ]
+    for history in ("{keep: 90d}", "{path: ''}", "{}"):
+        (problem,) = check_config(f"history: {history}\n" + QUEUES, REGISTRY).problems
+        assert problem.path == "history.path"
+        assert "names no database: write path: FILE" in problem.message
+    (problem,) = check_config("history: {path: false}\n" + QUEUES, REGISTRY).problems
+    assert "got 'false': write off for no history, ./false for a file" in problem.message
+    secret = "history: {url: 'postgresql://ann:secret@host/db', keep: 90x}\n" + QUEUES
+    of_url, of_keep = check_config(secret, REGISTRY).problems
+    assert (of_url.path, of_keep.path) == ("history.url", "history.keep")
+    assert "postgresql://host/db: remove the password" in of_url.message
     both = check_config("history: {path: h.db, url: postgresql://db/x, keep: 90x}\n" + QUEUES, REGISTRY)
     assert [problem.message.partition(": ")[2] for problem in both.problems] == [
         "a history is in a file or in a database: leave path or url out",
@@ -54,11 +64,12 @@ def test_options_win_over_the_configuration(tmp_path: Path) -> None:
     assert opened(of_file) == opened(of_file, history_keep="never") == mine
     assert opened(of_file, history=other) == other
     assert opened(of_file, history="postgresql://db/x") == "postgresql://db/x"
-    # The file of a volume is for a service that names no database.
-    assert opened(file=other) == opened(HistoryDoor(keep="90d"), file=other) == other
+    # The file of a volume is for a service without a history of its own.
+    assert opened(file=other) == other
     assert opened(of_file, file=other) == mine
-    with pytest.raises(UsageError, match="history: names no database"):
-        opened(HistoryDoor(keep="90d"))
+    off = HistoryDoor(path="off")
+    assert opened(off) == opened(off, file=other) == ""
+    assert opened(off, history=other) == other
     with pytest.raises(UsageError, match="--history-keep needs --history"):
         opened(history_keep="90d")
     with pytest.raises(UsageError) as caught:
