@@ -22,6 +22,7 @@ from yunikorn_history.fetched_rows import FetchedRows, HistoryConnections
 from yunikorn_history.history_filter import EVERYTHING, HistoryFilter, Position
 from yunikorn_history.history_search import HistorySearch, newest
 from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS
+from yunikorn_history.known_names import unknown_names
 from yunikorn_history.past_records import (
     USUAL_GROUPS,
     HistoryGap,
@@ -94,6 +95,11 @@ class HistoryQueries:
     def close(self) -> None:
         """Close the history."""
         self.connections.close()
+
+    def unknown_names(self, wanted: HistoryFilter) -> list[tuple[str, str]]:
+        """Return the names of a filter that the history has at no time, as (filter, why)."""
+        with self.connections.connected() as fetched:
+            return list(unknown_names(fetched, wanted))
 
     # -- applications and tasks ----------------------------------------------------------------------
 

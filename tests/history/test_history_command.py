@@ -174,6 +174,29 @@ def test_other_refusals(history: Run, arguments: list[str], message: str) -> Non
     assert history(*arguments) == (2, "", f"Error: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "unknown", "near"),
+    [
+        (["apps", "--user", "bobb", "--queue", "root.wep"], ["--user", "--queue"], ["bob", "root.web"]),
+        (["tasks", "--node", "node-x1", "--app", "job-100"], ["--node", "--app"], ["job-10"]),
+        (["queues", "--queue", "nope"], ["--queue"], []),
+        (["usage", "--user", "bob", "--since", "1m"], [], []),
+    ],
+)
+def test_names_that_a_history_does_not_have(
+    history: Run, request: pytest.FixtureRequest, arguments: list[str], unknown: list[str], near: list[str]
+) -> None:
+    status, _, err = history(*arguments)
+    if request.node.callspec.params["history"] == "server":
+        assert (status, "check the spelling of --" in err) == (0, True)
+        return
+    assert status == (2 if unknown else 0)
+    named = [line.removeprefix("Error: ").partition(":")[0] for line in err.splitlines()]
+    assert sorted(named) == sorted(unknown)
+    for name in near:
+        assert f"did you mean '{name}'?" in err
+
+
 @pytest.fixture
 def changed(tmp_path: Path) -> str:
     """A history of two configurations and an action."""

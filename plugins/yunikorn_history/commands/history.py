@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError, printable
+from yunikorn.text import listed
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.option_groups import Decorator, option_group
 from yunikorn_commands.output import echo, remark, results
@@ -120,6 +121,11 @@ def command(
             return
         most = limit if limit is not None else IN_TABLE if form in ("table", "wide") else 0
         found = source.records(KINDS[kind], wanted.filter, wanted.given, most)
+        first = next(found, None)
+        if first is None:
+            source.check_names(wanted.filter)
+        else:
+            found = chain([first], found)
         _print(kind, wanted, found, most, form, output)
 
 
@@ -191,6 +197,13 @@ class _Database:
         page = attrs.evolve(wanted, limit=min(most, PAGE) or PAGE)
         return map(json_object, every(getattr(self._queries, kind.query), page))
 
+    def check_names(self, wanted: HistoryFilter) -> None:
+        """Raise `UsageError` for names of a filter that the history has at no time."""
+        unknown = self._queries.unknown_names(wanted)
+        if unknown:
+            lines = [f"--{LABELS.get(name, name)}: {why}" for name, why in unknown]
+            raise UsageError("\n".join(map(printable, lines)))
+
     def config(self, number: int) -> Record:
         """Return a configuration with its text; raises `NotFound`."""
         found = self._queries.config(number)
@@ -210,6 +223,12 @@ class _Server:
     ) -> Iterator[Record]:
         """Yield records, newest first; see `_Database`."""
         return self._server.listed(f"history/{kind.path}", **given)
+
+    def check_names(self, wanted: HistoryFilter) -> None:
+        """Print names of a filter, one of which the history may not have."""
+        given = [f"--{LABELS.get(name, name)} {text}" for name in NAMED if (text := getattr(wanted, name))]
+        if given:
+            remark(printable(f"no such records: check the spelling of {listed(given)}, and the time"))
 
     def config(self, number: int) -> Record:
         """Return a configuration with its text; raises `NotFound`."""

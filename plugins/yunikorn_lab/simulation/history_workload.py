@@ -82,6 +82,11 @@ def read_history(
     past.scan()
     counts = {what: count for what, count in past.counts.items() if count}
     if not len(past):
+        queries = HistoryQueries.open(location)
+        unknown = queries.unknown_names(wanted)
+        queries.close()
+        if unknown:
+            raise InputError(file, [Problem("", why) for _, why in unknown])
         left_out = "".join(f" ({count} {what})" for what, count in counts.items())
         raise InputError(file, [Problem("", f"has no applications in this window{left_out}")])
     cluster = cluster or past.cluster

@@ -237,7 +237,13 @@ def test_filters_choose_queues_with_those_below_and_users(made: Made) -> None:
     assert [one.id for one in replay(location, queue="root.a").applications] == ["root.a", "root.a.b"]
     assert [one.id for one in replay(location, user="ann").applications] == ["root.a.b", "root.A"]
     with pytest.raises(InputError, match="no applications in this window"):
-        replay(location, queue="root.a", user="bob")
+        replay(location, queue="root.ab", user="ann")
+    with pytest.raises(InputError) as caught:
+        replay(location, queue="root.aa.b", user="bob")
+    assert [problem.message for problem in caught.value.problems] == [
+        "the history has no queue 'root.aa.b', did you mean 'root.a.b'?",
+        "the history has no user 'bob'",
+    ]
 
 
 def test_an_id_that_comes_again_is_another_application(made: Made) -> None:
