@@ -583,10 +583,8 @@ def test_message_about_an_invalid_order_is_short_and_names_two_keys() -> None:
 
 
 def test_rule_with_invalid_queue_names_is_found() -> None:
-    def place(self: Any, app: Application) -> str:
-        return f"users of {app.id}"
-
-    found = violation(odd(PlacementRule, place)(), "test_names_contain_only_allowed_characters")
+    policy = odd(PlacementRule, lambda self, app: f"users of {app.id}")()
+    found = violation(policy, "test_names_contain_only_allowed_characters")
     assert "the rule added [' ', ' '], which are illegal in queue names" in found
 
 
