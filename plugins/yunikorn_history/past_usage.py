@@ -35,11 +35,15 @@ async def credit_past_usage(apply: Callable[[CreditUsage], Awaitable[None]], tar
         if credit.credits:
             await apply(credit)
     except TimeoutError:
-        _log.warning("usage before the start is not counted: reading it takes longer than %g s", PATIENCE)
+        _warn(f"reading it takes longer than {PATIENCE:g} s")
     except HistoryCorrupt:
-        _log.warning("usage before the start is not counted, because the history is damaged")
+        _warn("the history is damaged")
     except YunikornError as error:
-        _log.warning("usage before the start is not counted: %s", printable(str(error)))
+        _warn(printable(str(error)))
+
+
+def _warn(why: str) -> None:
+    _log.warning("usage before the start is not counted until the next start: %s", why)
 
 
 def read_past_usage(target: str) -> CreditUsage:

@@ -165,4 +165,7 @@ def test_usage_is_credited_once_before_the_first_registration(
 def test_a_history_that_cannot_be_read_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     threaded = ThreadedScheduler(lambda clock: Scheduler(REGISTRY, clock), ManualClock())
     asyncio.run(credit_past_usage(AsyncScheduler(threaded).carry_out, "/nowhere/history.db"))
-    assert "usage before the start is not counted: history /nowhere/history.db" in caplog.text
+    assert (
+        "usage before the start is not counted until the next start: history /nowhere/history.db"
+        in caplog.text
+    )
