@@ -19,6 +19,8 @@ MISSING = 3
 """Number of samples in a row without a node after which it has left: its end was not observed."""
 DRAIN, RESUME, CAPACITY = "drain", "resume", "capacity"
 """Kinds of changes."""
+MOMENT = 100
+"""Time (ms) between a change of the state and its reason at most."""
 NodeKey = tuple[int, int, int]
 """Ids of the names of resource manager, partition and node."""
 LONGEST_CHANGES = 200
@@ -66,6 +68,8 @@ class RecordedNodes:
         self._names, self._shapes, self._new_id = names, shapes, new_id
         self._changed: dict[OpenNode, None] = {}
         self._open: dict[NodeKey, OpenNode] = {}
+        self._switched: tuple[NodeKey, int] | None = None
+        """Node and time (ms) of the latest event, if it was a change of the state."""
         for number, rm, partition, name, joined, _, _, attributes, changes, capacity in kept:
             key = rm, partition, name
             node = OpenNode(number, *key, joined, capacity, changes=json.loads(changes))
@@ -78,6 +82,7 @@ class RecordedNodes:
         """Follow the events of nodes."""
         for entry in entries:
             event: Any = entry
+            switched, self._switched = self._switched, None
             if type(entry) is tuple or event.type != EventType.NODE or not event.object_id:
                 continue
             key, time = self._key(*source, event.object_id), event.timestamp // MILLISECOND
@@ -93,9 +98,15 @@ class RecordedNodes:
                 self._resize(node, time, event.resource)
             elif event.detail == EventDetail.NODE_SCHEDULABLE:
                 self._switch(node, time, event.message.endswith("true"))
+                self._switched = key, time
             elif event.change == EventChange.SET and event.detail == EventDetail.DETAILS_NONE:
-                # The change of the state comes before its reason.
-                node.changes[-1:] = [[*one[:2], event.message] for one in node.changes[-1:]]
+                # A change of the state comes right before its reason, but the state may have been the same.
+                if switched is None or switched[0] != key or time - switched[1] > MOMENT:
+                    continue
+                node.changes[-1:] = [
+                    [at, kind, event.message if kind in (DRAIN, RESUME) else text]
+                    for at, kind, text in node.changes[-1:]
+                ]
             else:
                 continue
             self._changed[node] = None

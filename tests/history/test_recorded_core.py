@@ -444,6 +444,19 @@ def test_nodes_join_change_and_leave() -> None:
     ]
 
 
+def test_only_a_change_of_the_state_gets_the_message_of_an_operator() -> None:
+    one = Recording()
+    one.rm.node("n", memory=10)
+    one.rm.change_node("n", NodeAction.DRAIN_NODE)
+    one.rm.pass_time(5)
+    one.scheduler.drain_node("rm", "default", "n")
+    one.rm.change_node("n", memory=12)
+    one.scheduler.undrain_node("rm", "default", "n")
+    one.commit()
+    changes = json.loads(nodes_of(one)["n"]["changes"])
+    assert [change[1:] for change in changes] == [["drain", ""], ["capacity", '{"memory":10}']]
+
+
 def test_nodes_of_several_resource_managers_with_the_same_name_have_rows_of_their_own() -> None:
     one = Recording()
     one.rm.node("n", memory=10)

@@ -265,7 +265,12 @@ class HistoryApplications(Arrivals):
         return found
 
     def _add_node(self, one: PastNode, cluster: ScenarioCluster) -> None:
-        changes = [change for change in one.changes if change.kind in ("drain", "resume", "capacity")]
+        changes = [
+            change
+            for change in one.changes
+            # Older versions could write another text over the capacity before.
+            if change.kind in ("drain", "resume") or (change.kind == "capacity" and change.text[:1] == "{")
+        ]
         before = (msgspec.json.decode(change.text) for change in changes if change.kind == "capacity")
         amounts, *later = map(Resource, (*before, one.capacity))
         node = WorkloadNode(one.node_id, amounts, dict(one.attributes), one.partition)

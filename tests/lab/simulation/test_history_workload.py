@@ -279,6 +279,7 @@ def test_nodes_of_a_window(made: Made) -> None:
     drained = [[BEGIN + 2000, "drain", ""], [BEGIN + 40_000, "resume", ""], [BEGIN + 41_000, "other", ""]]
     rows.node("drained", 0, changes=drained)
     grown = [[BEGIN + time, "capacity", f'{{"vcore": {cores}}}'] for time, cores in ((3000, 1), (40_000, 2))]
+    grown.insert(1, [BEGIN + 4000, "capacity", "node drained by an operator"])  # of an older version
     rows.node("grown", 0, changes=grown)
     rows.node("again", 0)
     rows.node("again", 7000)  # the same registration
