@@ -34,6 +34,11 @@ def pack_key(key: str | None) -> str | None:
     return _MARK + key if key and key.startswith(_MARK) else key
 
 
+def key_forms(key: str) -> set[str | None]:
+    """Return the texts of a key in rows: rows of a converted history keep their UUIDs as they were."""
+    return {pack_key(key), _MARK + key if key.startswith(_MARK) else key}
+
+
 def unpack_key(text: str | None) -> str | None:
     """Return the key that was packed."""
     if not text or text[0] != _MARK:

@@ -28,6 +28,7 @@ from yunikorn_history.history_tables import (
     SERIES,
     USER_SERIES,
 )
+from yunikorn_history.packed_columns import key_forms
 from yunikorn_history.past_records import PastMatch
 
 SERIES_OF = {"queue": QUEUE_SERIES, "user": USER_SERIES, "node": NODE_SERIES}
@@ -86,10 +87,11 @@ class RecordSearch:
     def _tasks(self) -> Iterator[PastMatch]:
         c, app = ALLOCATIONS.c, APPLICATIONS.c
         latest = sa.select(c.id).order_by(c.placed.desc()).limit(LATEST_TASKS).subquery()
+        is_wanted = sa.type_coerce(c.key, sa.Text()).in_(key_forms(self._text))
         statement = (
             sa.select(c.key, app.id, app.app_id)
             .select_from(latest.join(ALLOCATIONS, c.id == latest.c.id).join(APPLICATIONS, app.id == c.app))
-            .where(c.key == self._text, *self._search.visible({"user": app.user, "queue": app.queue}))
+            .where(is_wanted, *self._search.visible({"user": app.user, "queue": app.queue}))
         )
         for _, number, app_id in self._fetched.rows(statement.limit(self._limit)):
             yield PastMatch(kind="task", name=self._text, id=number, text=app_id)

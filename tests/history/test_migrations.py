@@ -11,6 +11,7 @@ from tests.history.written_history import START, WrittenHistory
 from yunikorn_history.database import HistoryLocation, HistoryReader, open_writer
 from yunikorn_history.history_filter import HistoryFilter
 from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, NODES, SERIES
+from yunikorn_history.page_queries import PageQueries
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.row_writer import RowWriter
 
@@ -63,6 +64,8 @@ def test_keys_ends_and_tags_of_version_2_are_found(location: str) -> None:
         (HistoryFilter(preempted=True), ["late"]),
     ):
         assert [one.allocation_key for one in queries.tasks(wanted).records] == keys
+    for key, name in ((UUID, "app-0"), ("=odd", "app-1"), ("plain", "app-2")):
+        assert [one.text for one in PageQueries(queries).search(key, 9, None) if one.kind == "task"] == [name]
     queries.close()
     reader = HistoryReader(HistoryLocation.parse(location))
     with reader.reading() as connection:
