@@ -27,6 +27,8 @@ DAY_SECONDS = 86_400
 LONGEST_DAYS = 999_999
 NO = ("off", "false", "no", "n")
 """Texts of false in YAML, in small letters."""
+SMALLEST_SIZE = "16Mi"
+"""Minimum size of a history: tables, names and the present hour of a small cluster fit well."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -41,7 +43,8 @@ class HistoryDoor(ServiceDoor):
     keep: str = "400d"
     """Age of what is removed, such as `90d`, or `never`."""
     size: str = ""
-    """Size of the database from which on the oldest is removed, such as `2Gi`; no limit by default."""
+    """Size of the database from which on the oldest is removed, at least 16Mi, such as `2Gi`; no limit by
+    default."""
     tags: tuple[str, ...] = ("namespace",)
     """Tags of applications to keep."""
     _given: Mapping[str, Any] = attrs.field(init=False, factory=dict)
@@ -57,7 +60,7 @@ class HistoryDoor(ServiceDoor):
             "path": self._check_path,
             "url": self._check_url,
             "keep": lambda: _age_of(self.keep),
-            "size": lambda: self.size and bytes_of(self.size),
+            "size": lambda: self.size and bytes_of(self.size, SMALLEST_SIZE),
         }
         for name, check in checks.items():
             try:
@@ -106,7 +109,8 @@ class HistoryDoor(ServiceDoor):
             option(
                 "--history-size",
                 metavar="SIZE",
-                help="Remove the oldest history from a larger database, such as 2Gi.  [default: no limit]",
+                help="Remove the oldest history from a larger database, such as 2Gi; at least 16Mi."
+                "  [default: no limit]",
             ),
             option(
                 "--history-tags",
@@ -156,7 +160,7 @@ class HistoryDoor(ServiceDoor):
             from yunikorn_history.recorded_history import HistorySettings, RecordedHistory
             from yunikorn_history.recording_thread import RecordingThread
         self._target = chosen.url or str(Path(chosen.path).absolute())
-        size = bytes_of(chosen.size) if chosen.size else None
+        size = bytes_of(chosen.size, SMALLEST_SIZE) if chosen.size else None
         settings = HistorySettings(self._target, _age_of(chosen.keep), size, frozenset(chosen.tags))
         self._recording = RecordingThread(settings, parts.clock)
         parts.event_receivers.append(self._recording.events)

@@ -20,7 +20,11 @@ from yunikorn_history.history_tables import (
     DAY,
     FAULTS,
     GAPS,
+    HOUR,
+    LEVELS,
     META,
+    METADATA,
+    NAMES,
     NODES,
     RUNS,
     SERIES,
@@ -86,6 +90,8 @@ class Retention:
         self._round: Iterator[None] | None = None
         self._rows = FIRST_ROWS
         self._writer: HistoryWriter | None = None
+        self._is_too_small = False
+        """True after the log said that what stays is larger than the limit."""
 
     def step(self, writer: HistoryWriter, now: int, ids: Mapping[str, Ids] | None = None) -> bool:
         """Remove a few rows in a transaction; return True until a round is over. Raises `HistoryError`.
@@ -111,7 +117,7 @@ class Retention:
         if is_plausible:
             yield from self._remove_old(writer, now)
         if limits.size is not None:
-            yield from self._shrink(writer, limits.size)
+            yield from self._shrink(writer, limits.size, now)
         if ids:
             yield from remove_unused_texts(writer, ids)
 
@@ -130,16 +136,26 @@ class Retention:
         if removed:
             _log.info("%s: removed %d rows that were older than the limits", writer.location, removed)
 
-    def _shrink(self, writer: HistoryWriter, limit: int) -> Iterator[None]:
-        """Remove the oldest allocations, then applications, then buckets, until the rest fits."""
+    def _shrink(self, writer: HistoryWriter, limit: int, now: int) -> Iterator[None]:
+        """Remove the oldest allocations, then applications, then buckets, until the rest fits.
+
+        What runs, what ended in the present hour, and the present bucket of each level stay; if what stays
+        does not fit alone, nothing is removed.
+        """
         with writer.transaction() as connection:
             size, row_sizes = used_bytes(connection)
+            staying = staying_bytes(connection) if size > limit else 0
+        if staying > limit * 0.95:
+            self._warn_of_small_limit(writer, size, limit)
+            return
         if size <= limit:
+            self._is_too_small = False
             return
         before, removed = size, dict.fromkeys((ALLOCATIONS, APPLICATIONS, SERIES, USAGE), 0)
         # Removal to below the limit, so that not every round removes a little, and reports it.
         for rule in (_ALLOCATIONS, _APPLICATIONS, *self._buckets()):
-            for count in self._remove(writer, rule, rule.time.is_not(None)):
+            present = now - now % LEVELS.get(rule.level, HOUR)
+            for count in self._remove(writer, rule, rule.time < present):
                 removed[rule.table] += count
                 yield
                 if row_sizes:
@@ -152,15 +168,29 @@ class Retention:
                     break
             if size <= limit * 0.95:
                 break
+        if not any(removed.values()):
+            self._warn_of_small_limit(writer, size, limit)
+            return
         what = ", ".join(f"{count:,} {table.name}" for table, count in removed.items() if count)
         _log.warning(
             "%s: it had %d MiB, and may have %d (--history-size): removed the oldest of it: %s%s",
             writer.location,
             before >> 20,
             limit >> 20,
-            what or "nothing",
+            what,
             f"; it still has {size >> 20} MiB" if size > limit else "",
         )
+
+    def _warn_of_small_limit(self, writer: HistoryWriter, size: int, limit: int) -> None:
+        if not self._is_too_small:
+            self._is_too_small = True
+            _log.warning(
+                "%s: it has %d MiB, and may have %d (--history-size), and too little of it can be removed:"
+                " what runs, names, configurations and the present hour stay: allow it more",
+                writer.location,
+                size >> 20,
+                limit >> 20,
+            )
 
     def _buckets(self) -> list[_Rule]:
         return [
@@ -240,6 +270,27 @@ def used_bytes(connection: Connection) -> tuple[int, dict[Table, float]]:
             total += round(used)
             row_sizes[table] = used / rows
     return total, row_sizes
+
+
+def staying_bytes(connection: Connection) -> int:
+    """Return about how many bytes of `used_bytes` have texts and rows that removal by size does not remove.
+
+    These are the texts alone, without the space around them, so that it is rather too few.
+    """
+    total = 0
+    for table in METADATA.tables.values():
+        is_removed = table in (ALLOCATIONS, APPLICATIONS, SERIES, USAGE)
+        if is_removed and "ended" not in table.c:
+            continue
+        if not is_removed and connection.dialect.name != "sqlite":
+            continue  # which are not counted there
+        lengths = (sa.func.coalesce(sa.func.length(sa.cast(column, sa.Text())), 0) for column in table.c)
+        query = sa.select(sa.func.sum(sum(lengths, sa.literal(0))))
+        if is_removed:
+            query = query.where(table.c.ended.is_(None))
+        # The index of names has them once more.
+        total += int(connection.scalar(query) or 0) * (2 if table is NAMES else 1)
+    return total
 
 
 ROW_POINTER = 4

@@ -11,8 +11,8 @@ from yunikorn.quantities import parse_quantity
 
 OFF = "off"
 NEVER = "never"
-SMALLEST_PART = 64 << 10
-"""Minimum size in bytes at which a recording may continue in another file."""
+SMALLEST_PART = "64Ki"
+"""Minimum size at which a recording may continue in another file."""
 
 
 def parse_seconds(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -41,12 +41,12 @@ def parse_bytes(_: click.Context, __: click.Parameter, value: str | None) -> int
         raise click.BadParameter(str(error)) from error
 
 
-def bytes_of(text: str) -> int:
-    """Return a size such as `1Gi` in bytes; raises `ValueError`."""
+def bytes_of(text: str, least: str = SMALLEST_PART) -> int:
+    """Return a size such as `1Gi` in bytes; raises `ValueError` for one below the `least`, too."""
     try:
         size = parse_quantity("bytes", text)
     except QuantityError as error:
         raise ValueError(str(error)) from error
-    if size < SMALLEST_PART:
-        raise ValueError(f"has to be at least 64Ki, not {text}")
+    if size < parse_quantity("bytes", least):
+        raise ValueError(f"has to be at least {least}, not {text}")
     return size

@@ -73,7 +73,8 @@ def test_options_win_over_the_configuration(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--history-keep needs --history"):
         opened(history_keep="90d")
     with pytest.raises(UsageError) as caught:
-        opened(history=" ", history_keep="x", history_size="1")
+        opened(history=" ", history_keep="x", history_size="15Mi")
+    assert "--history-size: has to be at least 16Mi, not 15Mi" in str(caught.value)
     assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
         "--history",
         "--history-keep",

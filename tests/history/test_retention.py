@@ -22,6 +22,8 @@ from yunikorn_history.history_tables import (
     DAY,
     FAULTS,
     GAPS,
+    HOUR,
+    LEVELS,
     METADATA,
     NAMES,
     NODES,
@@ -30,7 +32,7 @@ from yunikorn_history.history_tables import (
     SHAPES,
     USAGE,
 )
-from yunikorn_history.retention import Retention, RetentionLimits, used_bytes
+from yunikorn_history.retention import Retention, RetentionLimits, staying_bytes, used_bytes
 from yunikorn_history.row_writer import RowWriter
 from yunikorn_history.rows import Ids
 
@@ -171,16 +173,26 @@ def test_applications_and_then_buckets_go_if_allocations_do_not_suffice(
     if writer.dialect == "postgresql":
         with writer.transaction() as connection:
             connection.execute(sa.text("ANALYZE"))
-    running = [
-        row for row in rows_of(location, ALLOCATIONS) if row[ALLOCATIONS.c.keys().index("ended")] is None
-    ]
+    with writer.transaction() as connection:
+        least = round(staying_bytes(connection) * 1.06)
+    retention = Retention(RetentionLimits(size=least))
     with caplog.at_level(logging.WARNING, "yunikorn.history"):
-        finish(Retention(RetentionLimits(size=1)), writer)
+        finish(retention, writer)
+        kept = {table: rows_of(location, table) for table in (ALLOCATIONS, APPLICATIONS, SERIES, USAGE)}
+        assert "; it still has " in caplog.messages[-1]
+        # Nothing more can go, which is said once.
+        finish(retention, writer)
+        finish(retention, writer)
+        finish(Retention(RetentionLimits(size=least // 2)), writer)
+    assert ["allow it more" in message for message in caplog.messages] == [False, True, True]
     writer.close()
-    assert rows_of(location, ALLOCATIONS) == running
-    assert set(column_of(location, APPLICATIONS, "ended")) == {None}
-    assert rows_of(location, SERIES) == rows_of(location, USAGE) == []
-    assert "; it still has " in caplog.text
+    assert kept == {table: rows_of(location, table) for table in kept}
+    hour = UNTIL - UNTIL % HOUR
+    for table in (ALLOCATIONS, APPLICATIONS):
+        assert all(end is None or end >= hour for end in column_of(location, table, "ended"))
+    for table in (SERIES, USAGE):
+        levels, times = (column_of(location, table, name) for name in ("level", "time"))
+        assert all(time >= UNTIL - UNTIL % LEVELS[level] for level, time in zip(levels, times, strict=True))
 
 
 def test_texts_that_nothing_refers_to_go_after_a_month(
