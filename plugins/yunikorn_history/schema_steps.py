@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -61,6 +62,34 @@ def shorten_rows(connection: Connection) -> None:
     """Keep tags as names, and mark keys and flags, for partial indexes; texts are packed in new rows only."""
     for statement in _SHORTER.split(";"):
         connection.execute(sa.text(statement))
+    _shorten_doubts(connection)
+
+
+def _shorten_doubts(connection: Connection) -> None:
+    """Keep the tags as names also in doubts, which have the row of an application as it was before."""
+    doubtful = sa.text("SELECT id, doubts FROM applications WHERE doubts IS NOT NULL")
+    for number, text in connection.execute(doubtful).all():
+        doubts = msgspec.json.decode(text)
+        for doubt in doubts:
+            doubt["before"][_TAGS] = _name_of(connection, doubt["before"][_TAGS])
+        values = {"doubts": msgspec.json.encode(doubts).decode(), "id": number}
+        connection.execute(sa.text("UPDATE applications SET doubts = :doubts WHERE id = :id"), values)
+
+
+_TAGS = 8
+"""Place of the tags in the row of an application in a doubt."""
+
+
+def _name_of(connection: Connection, tags: str | None) -> int:
+    """Return the id of a name, which may be new; 0 for no tags, and for those that are too long."""
+    if not tags or len(tags) > 4000:
+        return 0
+    found = connection.scalar(sa.text("SELECT min(id) FROM names WHERE text = :tags"), {"tags": tags})
+    if found is None:
+        found = connection.scalar(sa.text("SELECT max(id) + 1 FROM names"))
+        new = {"id": found, "tags": tags}
+        connection.execute(sa.text("INSERT INTO names (id, text) VALUES (:id, :tags)"), new)
+    return int(found)
 
 
 STEPS: dict[int, Step] = {1: separate_partitions, 2: shorten_rows}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import sqlalchemy as sa
 
@@ -10,7 +12,7 @@ from tests.history.test_store import batch_of, made_row, rows_of
 from tests.history.written_history import START, WrittenHistory
 from yunikorn_history.database import HistoryLocation, HistoryReader, open_writer
 from yunikorn_history.history_filter import HistoryFilter
-from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, NODES, SERIES
+from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, NAMES, NODES, SERIES
 from yunikorn_history.page_queries import PageQueries
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.row_writer import RowWriter
@@ -75,6 +77,25 @@ def test_keys_ends_and_tags_of_version_2_are_found(location: str) -> None:
             columns = {one["name"] for one in sa.inspect(connection).get_columns(table.name)}
             assert columns == set(table.c.keys())
     reader.close()
+
+
+def test_doubts_of_version_2_have_their_tags_as_names(location: str) -> None:
+    low, high = '{"cost": "low"}', '{"cost": "high"}'
+    history = WrittenHistory()
+    history.application("app", START, state="New", tags={"cost": "low"})
+    history.write(location)
+    for statement in BACK_TO_2:
+        execute(location, statement)
+    doubts = [
+        {"before": made_row(APPLICATIONS, tags=tags), "time": START} for tags in (low, high, high, None)
+    ]
+    execute(location, f"UPDATE applications SET tags = '{low}', doubts = '{json.dumps(doubts)}'")
+    open_writer(location).close()
+    texts = dict(rows_of(location, NAMES))
+    row = dict(zip(APPLICATIONS.c.keys(), rows_of(location, APPLICATIONS)[0], strict=True))
+    kept = [dict(zip(row, one["before"], strict=True))["tags"] for one in json.loads(row["doubts"])]
+    assert [texts[number] for number in (row["tags"], *kept)] == [low, low, high, high, ""]
+    assert [*texts.values()].count(high) == 1
 
 
 @pytest.mark.parametrize(("partitions", "place"), [(["default"], (1, 2)), (["default", "gpu"], (0, 0))])
