@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -91,8 +92,8 @@ def test_doubts_of_version_2_have_their_tags_as_names(location: str) -> None:
     ]
     execute(location, f"UPDATE applications SET tags = '{low}', doubts = '{json.dumps(doubts)}'")
     open_writer(location).close()
-    texts = dict(rows_of(location, NAMES))
-    row = dict(zip(APPLICATIONS.c.keys(), rows_of(location, APPLICATIONS)[0], strict=True))
+    texts: dict[Any, Any] = {number: text for number, text in rows_of(location, NAMES)}
+    row: dict[str, Any] = dict(zip(APPLICATIONS.c.keys(), rows_of(location, APPLICATIONS)[0], strict=True))
     kept = [dict(zip(row, one["before"], strict=True))["tags"] for one in json.loads(row["doubts"])]
     assert [texts[number] for number in (row["tags"], *kept)] == [low, low, high, high, ""]
     assert [*texts.values()].count(high) == 1
