@@ -148,6 +148,8 @@ class HistoryWriter:
         self._engine: Engine | None = None
         self._connection: Connection | None = None
         self._lock: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """Identity of the file of SQLite that is open."""
 
     @property
     def dialect(self) -> str:
@@ -175,6 +177,20 @@ class HistoryWriter:
             self.close()
             raise
 
+    def leave_lost_file(self) -> bool:
+        """Close the file of SQLite if it was moved, removed or replaced while it was open, and return True.
+
+        The next transaction begins, or opens, the file that then has the name.
+        """
+        if self._connection is None or self._file in (None, _identity(self.location.path)):
+            return False
+        driver: Any = self._connection.connection.driver_connection
+        with suppress(sqlite3.Error):
+            # The log stays at the name: the moved file gets what is in it, and the next file nothing.
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
+        return True
+
     def close(self) -> None:
         """Close the connection, which ends the lock."""
         with suppress(SQLAlchemyError):
@@ -184,7 +200,7 @@ class HistoryWriter:
                 self._engine.dispose()
         if self._lock is not None:
             self._lock.close()
-        self._connection = self._engine = self._lock = None
+        self._connection = self._engine = self._lock = self._file = None
 
     def _connect(self) -> Connection:
         try:
@@ -204,6 +220,8 @@ class HistoryWriter:
             else:
                 self._engine = _postgresql(self.location, read_only=False)
             connection = self._connection = self._engine.connect()
+            if self.location.url is None:
+                self._file = _identity(self.location.path)
             with connection.begin():
                 if self.location.url is not None:
                     _lock_postgresql(connection, self.location)
@@ -334,6 +352,15 @@ def _sqlite(location: HistoryLocation, query: str = "") -> Engine:
         connection.exec_driver_sql("BEGIN" if query else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from others with its name; None for none that can be seen."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _create(location: HistoryLocation) -> None:

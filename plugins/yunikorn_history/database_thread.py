@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class HistoryEmptied(HistoryError):
-    """Database that has lost what this process wrote: it was restored, or made again."""
+    """Database that has lost what this process wrote: it was restored, made again, or its file was moved."""
 
 
 class HistoryTaken(HistoryError):
@@ -55,7 +55,7 @@ class DatabaseThread:
         self._rows = RowWriter(self._writer)
         self._is_doubtful = False
         """True after a failure: others may have written since."""
-        self._has_written = False
+        self._has_lost_file = self._has_written = False
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="yunikorn-history-database", daemon=True).start()
 
@@ -127,7 +127,9 @@ class DatabaseThread:
             raise
 
     def _check(self) -> None:
-        """After a failure, raise `HistoryError` unless this process was the last one to write."""
+        """After a failure or without its file, raise `HistoryError` unless this process wrote last."""
+        if self._writer.leave_lost_file():
+            self._has_lost_file = self._is_doubtful = True
         if not self._is_doubtful:
             return
         with self._writer.transaction() as connection:
@@ -139,6 +141,12 @@ class DatabaseThread:
                 " this one records nothing more until it is started again"
             )
         self._is_doubtful = False
+        if self._has_lost_file:
+            self._has_lost_file = False
+            raise HistoryEmptied(
+                f"{self.location}: the file was moved, removed or replaced: writing what is known to the file"
+                " that has the name now, which is new if there was none"
+            )
         if latest < self.run_id and self._has_written:
             raise HistoryEmptied(f"{self.location}: what was written before is gone: writing what is known")
 

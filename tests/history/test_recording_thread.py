@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,28 @@ def test_an_emptied_database_gets_what_is_known_once(
     recording.until(lambda: not recording.thread.status().problem)
     recording.thread.finish()
     assert recording.keys() == ["first", "second"]
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_file_that_is_moved_or_removed_is_said_and_a_new_one_gets_what_is_known(
+    recording: Recording, is_moved: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    recording.run("a", "first")
+    recording.until(lambda: recording.thread.status().committed)
+    recording.until(lambda: read_rows(recording.place, "allocations"))
+    file, moved = Path(recording.place), Path(f"{recording.place}.moved")
+    file.rename(moved) if is_moved else file.unlink()
+    recording.run("b", "second")
+    recording.until(lambda: file.exists() and "the file was moved" in caplog.text)
+    recording.thread.finish()
+    assert recording.keys() == ["first", "second"]
+    assert not recording.thread.status().problem
+    (message,) = [one.message for one in caplog.records if one.levelno >= logging.WARNING]
+    assert "the file was moved, removed or replaced: writing what is known" in message
+    with closing(sqlite3.connect(recording.place)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    if is_moved:
+        assert [one["key"] for one in read_rows(str(moved), "allocations")] == ["first"]
 
 
 def test_a_database_that_does_not_answer_delays_nothing_keeps_a_bounded_memory_and_is_said(
