@@ -41,6 +41,8 @@ BEGIN = round(datetime(2026, 2, 20, tzinfo=UTC).timestamp() * 1000)
 """Begin of the history (ms since 1970): a Friday, nine days before the end of a month."""
 END = BEGIN + 21 * DAY + 7 * HOUR + 1234
 """Latest time of the history, in the middle of an hour."""
+GAP = BEGIN + 10 * DAY, BEGIN + 10 * DAY + HOUR
+"""Time in which no scheduler ran."""
 QUEUES = {
     "root.science.physics": {"vcore": 12_000, "memory": 48 << 30},
     "root.science.biology": {"vcore": 4_000, "memory": 16 << 30},
@@ -148,9 +150,8 @@ class SmallHistory:
 
     def _batch(self) -> RowBatch:
         names, shapes, batch = Ids("names", {}), Ids("shapes", {}), RowBatch()
-        gap = BEGIN + 10 * DAY
-        add(batch, RUNS, id=1, started=BEGIN, seen=gap, ended=gap)
-        add(batch, RUNS, id=2, started=gap + HOUR, seen=END)
+        add(batch, RUNS, id=1, started=BEGIN, seen=GAP[0], ended=GAP[0])
+        add(batch, RUNS, id=2, started=GAP[1], seen=END)
         number = 0
         usage: dict[tuple[int, int, MadeApplication], dict[str, Any]] = {}
         for app in self.applications:
@@ -330,6 +331,11 @@ def _make_task(rng: random.Random, app: MadeApplication) -> MadeTask:
         flags &= ~PREEMPTED
     reason = "preempted" if flags & PREEMPTED else ""
     return MadeTask(app, rng.choice(SIZES), requested, placed, ended, flags, reason)
+
+
+def ran(since: int, until: int) -> int:
+    """Return for how much of a time a scheduler ran (ms)."""
+    return until - since - max(0, min(until, GAP[1]) - max(since, GAP[0]))
 
 
 def wait_bound(wait: int) -> int:

@@ -23,6 +23,9 @@ from tests.history.small_history import (
     MadeApplication,
     MadeTask,
     SmallHistory,
+    add,
+    ran,
+    text,
     wait_bound,
 )
 from tests.rest.commands.operator_kit import answered, through
@@ -30,7 +33,18 @@ from tests.rest.kit import Rest
 from yunikorn.clock import MILLISECOND
 from yunikorn_commands.command_group import main
 from yunikorn_history.database import open_writer
-from yunikorn_history.history_tables import DAY, HOUR, PARTITION_SERIES, QUEUE_SERIES
+from yunikorn_history.history_tables import (
+    DAY,
+    HOUR,
+    LEVELS,
+    MINUTE,
+    PARTITION_SERIES,
+    QUEUE_SERIES,
+    RUNS,
+    SERIES,
+)
+from yunikorn_history.row_writer import RowWriter
+from yunikorn_history.rows import Ids, RowBatch
 from yunikorn_rest.kept_history import KeptHistory
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
@@ -154,7 +168,7 @@ def test_time_below_a_guarantee_is_that_of_means_with_pending_requests(
             for name, time, data in series_of(history, QUEUE_SERIES, level, begin, end)
             if name == row["queue"] and data.get("guaranteed")
         ]
-        lengths = np.array([min(time + length, end) - time for time, _ in mine], dtype=np.float64)
+        lengths = np.array([ran(time, min(time + length, end)) for time, _ in mine], dtype=np.float64)
         is_below = np.zeros(len(mine), dtype=bool)
         kinds = {kind for _, data in mine for kind in data["guaranteed"]}
         assert row["guarantee_met"].keys() == kinds
@@ -285,7 +299,7 @@ def test_waste_is_that_of_the_partition_and_its_tasks(
             mine = [(time, data) for _, time, data in whole if period_label(period, time) == label]
             if not mine:
                 continue
-            lengths = np.array([min(time + length, end) - time for time, _ in mine], dtype=np.float64)
+            lengths = np.array([ran(time, min(time + length, end)) for time, _ in mine], dtype=np.float64)
             use = np.array([data["used"][kind] for _, data in mine])
             row = rows[label, kind]
             assert row["capacity_hours"] == pytest.approx(CAPACITY[kind] * lengths.sum() / unit)
@@ -298,6 +312,44 @@ def test_waste_is_that_of_the_partition_and_its_tasks(
                 assert causes.get((label, kind, cause), 0) == pytest.approx(stood, abs=2e-6)
                 idle += stood
             assert row["idle_hours"] == pytest.approx(idle, abs=1e-5)
+
+
+# -- times in which the scheduler ran -----------------------------------------------------------------------
+
+
+def write_hours(file: str, runs: list[tuple[int, int, int | None]], series: Series) -> None:
+    """Write runs (begin, latest sign, end), and rows of hours of the partition or of queues."""
+    writer, names, batch = open_writer(file), Ids("names", {}), RowBatch()
+    for number, (started, seen, ended) in enumerate(runs):
+        add(batch, RUNS, id=number, started=started, seen=seen, ended=ended)
+    for name, time, data in series:
+        kind = QUEUE_SERIES if name else PARTITION_SERIES
+        for level in (2, 3):
+            at = time // LEVELS[level] * LEVELS[level]
+            add(batch, SERIES, kind=kind, name=names.of(name), level=level, time=at, data=text(data))
+    names.move_to(batch)
+    RowWriter(writer).write(batch)
+    writer.close()
+
+
+def test_capacity_and_guarantees_count_for_the_time_in_which_a_scheduler_ran(
+    report: ReportRun, tmp_path: Path
+) -> None:
+    first = BEGIN + 20 * MINUTE
+    runs = [
+        (first, first + MINUTE, first + MINUTE),
+        (first + 30 * MINUTE, first + 30 * MINUTE + 25_000, None),
+    ]
+    whole = {"n": 3, "capacity": {"vcore": 32_000}, "used": {"vcore": 16_000}}
+    guarantee = {"guaranteed": {"vcore": 8_000}, "pending": {"vcore": 1}, "used": {"vcore": 2_000}}
+    file = str(tmp_path / "short.db")
+    write_hours(file, runs, [("", BEGIN, whole), ("root.a", BEGIN, {"n": 3, **guarantee})])
+    [waste] = report("waste", history=file)["tables"]["waste"]
+    assert waste["capacity_hours"] == pytest.approx(32 * 85 / 3600, abs=1e-5)
+    assert waste["used_hours"] == pytest.approx(16 * 85 / 3600, abs=1e-5)
+    [fair] = report("fairness", history=file)["tables"]["fairness"]
+    assert fair["below_seconds"] == 85
+    assert fair["guarantee_hours"]["vcore"] == pytest.approx(8 * 85 / 3600, abs=1e-5)
 
 
 # -- forms ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 
 from tests.core.kit import RM
 from tests.history.reports_kit import ReportRun, periods, window_options
-from tests.history.small_history import BEGIN, END, QUEUES, MadeTask, SmallHistory
+from tests.history.small_history import BEGIN, END, QUEUES, MadeTask, SmallHistory, ran
 from tests.rest.commands.operator_kit import answered, through
 from tests.rest.kit import Rest
 from yunikorn.clock import MILLISECOND
@@ -101,7 +101,8 @@ def guaranteed_hours(history: SmallHistory, queue: str, begin: int, end: int) ->
     known = np.array([day in steps for day in days])
     latest = np.maximum.accumulate(np.where(known, np.arange(len(days)), -1))
     latest = np.where(latest < 0, np.argmax(known), latest)
-    lengths = np.maximum(np.minimum(days + DAY, end) - np.maximum(days, begin), 0)
+    parts = [(max(day, begin), min(day + DAY, end)) for day in range(BEGIN, END, DAY)]
+    lengths = np.array([ran(since, max(since, until)) for since, until in parts])
     found = {}
     for kind in QUEUES[queue]:
         amounts = np.array([steps[days[index]].get(kind, 0) for index in latest], dtype=np.float64)

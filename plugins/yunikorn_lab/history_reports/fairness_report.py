@@ -1,7 +1,7 @@
 """Report of fairness: shares of queues or users, and guarantees that were not met while work waited.
 
-Means of hours or days say how long a queue was below its guarantee: such a time counts as a whole if the mean
-use was below the guarantee and something was pending.
+Means of hours or days say how long a queue was below its guarantee: of such a time, all in which a scheduler
+ran counts if the mean use was below the guarantee and something was pending.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FairnessSums:
                 continue
             key = source.name(name), period_name(period, time) if period else ""
             sums = self.met.setdefault(key, GuaranteeSums())
-            length, is_below = source.window.covered(time), False
+            length, is_below = source.window.observed(time), False
             for kind, amount in data.guaranteed.items():
                 used, pending = data.used.get(kind, 0), data.pending.get(kind, 0)
                 owed = min(amount, used + pending)

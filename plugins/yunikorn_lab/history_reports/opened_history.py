@@ -12,7 +12,7 @@ from yunikorn_history.history_copy import HistoryCopy, Listed
 from yunikorn_history.history_tables import DAY
 from yunikorn_lab.history_reports.price_list import PriceList
 from yunikorn_lab.history_reports.report_kinds import records_of
-from yunikorn_lab.history_reports.report_source import ReportSource, covered_time, open_window
+from yunikorn_lab.history_reports.report_source import ReportSource, covered_times, open_window
 from yunikorn_lab.history_reports.report_window import LONGEST_IN_HOURS, Grouping, ReportFilter
 
 
@@ -47,7 +47,8 @@ def opened_copy(listed: Listed, request: ReportRequest, *, is_partial: bool) -> 
     wanted: dict[str, str | int] = {"queue": request.wanted.queue, "user": request.wanted.user}
     with closing(HistoryCopy(listed)) as copy:
         copy.read("runs", {})
-        first, latest = covered_time(copy.connection) or (0, 0)
+        runs = covered_times(copy.connection) or [(0, 0)]
+        first, latest = runs[0][0], runs[-1][1]
         begin = max(first, request.since or 0)
         end = min(latest, latest if request.until is None else request.until) + DAY
         levels = ("hour", "day") if end - begin <= LONGEST_IN_HOURS + 2 * DAY else ("day",)

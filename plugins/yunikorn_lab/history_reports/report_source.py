@@ -302,11 +302,19 @@ def primary_group(text: str) -> str:
         return text
 
 
-def covered_time(connection: Connection) -> tuple[int, int] | None:
-    """Return the time from the first to the latest record (ms since 1970); None for an empty history."""
-    first = connection.scalar(sa.select(sa.func.min(RUNS.c.started)))
-    latest = connection.execute(sa.select(sa.func.max(RUNS.c.seen), sa.func.max(RUNS.c.ended))).one()
-    return None if first is None else (first, max(filter(None, latest), default=first))
+def covered_times(connection: Connection) -> list[tuple[int, int]]:
+    """Return begin and end of the times in which a scheduler ran (ms since 1970), in order.
+
+    Runs that overlap, such as after the clock was set back, are one time.
+    """
+    c, found = RUNS.c, list[tuple[int, int]]()
+    for started, seen, ended in connection.execute(sa.select(c.started, c.seen, c.ended).order_by(c.started)):
+        begin, end = started, max(started, seen, ended or 0)
+        if found and begin <= found[-1][1]:
+            begin, before = found.pop()
+            end = max(before, end)
+        found.append((begin, end))
+    return found
 
 
 def _has_hours(connection: Connection, begin: int) -> bool:
@@ -324,10 +332,10 @@ def _has_hours(connection: Connection, begin: int) -> bool:
 
 def open_window(connection: Connection, since: int | None, until: int | None) -> ReportWindow:
     """Return the window of a report; raises `UsageError` if the history has nothing of it."""
-    covered = covered_time(connection)
-    if covered is None:
+    runs = covered_times(connection)
+    if not runs:
         raise UsageError("the history is empty: no scheduler has written to it yet")
-    first, latest = covered
+    first, latest = runs[0][0], runs[-1][1]
     begin, end = first if since is None else since, latest if until is None else until
     if begin >= latest or end <= first:
         raise UsageError(
@@ -335,4 +343,4 @@ def open_window(connection: Connection, since: int | None, until: int | None) ->
             f"{spell_time(latest)}"
         )
     begin, end = max(begin, first), min(end, latest)
-    return ReportWindow.around(begin, end, latest, has_hours=_has_hours(connection, begin))
+    return ReportWindow.around(begin, end, runs, has_hours=_has_hours(connection, begin))

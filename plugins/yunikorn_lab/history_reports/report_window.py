@@ -5,9 +5,12 @@ Days begin at midnight in UTC, weeks on Mondays. Weeks have the names of ISO 860
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
+from operator import itemgetter
 
 import attrs
 
@@ -37,17 +40,21 @@ class ReportWindow:
     since: int
     until: int
     level: int
+    runs: Sequence[tuple[int, int]] = ()
+    """Begin and end of the times in which a scheduler ran, in order; they do not overlap."""
 
     @classmethod
-    def around(cls, since: int, until: int, latest: int, *, has_hours: bool) -> ReportWindow:
-        """Return the window of whole hours or days around a time, up to the latest record.
+    def around(
+        cls, since: int, until: int, runs: Sequence[tuple[int, int]], *, has_hours: bool
+    ) -> ReportWindow:
+        """Return the window of whole hours or days around a time, up to the end of the latest run.
 
         Without `has_hours`, the history has only days left.
         """
         level = HOURS if has_hours and until - since <= LONGEST_IN_HOURS else DAYS
         length = LEVELS[level]
         end = -(-until // length) * length
-        return cls(since // length * length, min(end, latest), level)
+        return cls(since // length * length, min(end, runs[-1][1]), level, runs)
 
     @property
     def length(self) -> int:
@@ -66,6 +73,21 @@ class ReportWindow:
     def covered(self, time: int) -> int:
         """Return how much of the bucket that begins at a time is in the window."""
         return min(time + self.length, self.until) - time
+
+    def observed(self, time: int) -> int:
+        """Return for how much of the bucket that begins at a time a scheduler ran."""
+        return self.observed_between(time, time + self.length)
+
+    def observed_between(self, since: int, until: int) -> int:
+        """Return for how much of a time a scheduler ran, in the window."""
+        since, until = self.clip(since, until)
+        first = bisect_right(self.runs, since, key=itemgetter(1))
+        found = 0
+        for begin, end in islice(self.runs, first, None):
+            if begin >= until:
+                break
+            found += min(end, until) - max(begin, since)
+        return found
 
     def periods(self, period: str) -> list[tuple[str, int, int]]:
         """Return name, begin and end of the days, weeks or months of the window, or the window itself."""

@@ -73,7 +73,7 @@ def run_history(
         for cause, service in data.idle.items():
             for name, value in service.items():
                 series = idle.setdefault(cause, {}).setdefault(name, [0.0] * count)
-                series[index] += value / window.covered(time)
+                series[index] += value / (window.observed(time) or window.covered(time))
     nothing = [0.0] * count
     partition = PartitionHistory("", capacity, busy, {}, idle, waiting=nothing, running=nothing)
     return RunHistory(

@@ -193,14 +193,17 @@ class Guarantees:
         return [queue for queue, steps in self._steps.items() if any(amounts for _, amounts in steps)]
 
     def service(self, queue: int, periods: Iterable[tuple[str, int, int]]) -> dict[str, Tally]:
-        """Return the guarantee times ms of a queue in periods with a name, a begin and an end."""
+        """Return the guarantee times ms of a queue, while a scheduler ran, in periods.
+
+        These have a name, a begin and an end.
+        """
         found: dict[str, Tally] = {}
         steps = self._steps[queue]
         ends = [*(time for time, _ in steps[1:]), self._window.until]
         for name, since, until in periods:
             tally = found[name] = {}
             for (begin, amounts), end in zip(steps, ends, strict=True):
-                length = min(end, until) - max(begin, since)
+                length = self._window.observed_between(max(begin, since), min(end, until))
                 if length > 0:
                     grow(tally, amounts, length)
         return found
@@ -210,7 +213,7 @@ def capacity_service(source: ReportSource) -> Tally:
     """Return the capacity times ms of the partition in the window."""
     total: Tally = {}
     for _, time, data in source.series(PARTITION_SERIES):
-        grow(total, data.capacity, source.window.covered(time))
+        grow(total, data.capacity, source.window.observed(time))
     return total
 
 

@@ -44,7 +44,7 @@ def read_waste(source: ReportSource, grouping: Grouping) -> dict[tuple[str, str]
     """Return the sums by period and resource type."""
     found: dict[tuple[str, str], WasteSums] = defaultdict(WasteSums)
     for _, time, data in source.series(PARTITION_SERIES):
-        period, length = period_name(grouping.period, time), source.window.covered(time)
+        period, length = period_name(grouping.period, time), source.window.observed(time)
         for name, amount in data.capacity.items():
             found[period, name].parts["capacity"] += amount * length
         for name, mean in data.used.items():
