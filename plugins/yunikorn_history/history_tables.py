@@ -191,7 +191,9 @@ SERIES = Table(
 placement of these, in buckets by powers of the square root of two), `preempted` (tasks). Users: `running`,
 `waiting`, `started`, `waits`. Nodes: `capacity` (amounts, latest), `schedulable` (part of the samples). The
 partition: `capacity`, `nodes`, and `idle` (`{cause: service}`: amounts that were free while requests waited,
-by the cause of their waits). Queues are those of the configuration and their parents; names are full paths.
+by the cause of their waits). `mean` has the mean `capacity` or `guaranteed` if it is not the latest one.
+Tasks are counted without a sample: `n` is 0 before the first one of a bucket. Queues are those of the
+configuration and their parents; names are full paths.
 Each resource manager and partition has its own; `merged_data` adds up equal names of several.
 """
 QUEUE_SERIES, USER_SERIES, NODE_SERIES, PARTITION_SERIES = 1, 2, 3, 4

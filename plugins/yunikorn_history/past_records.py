@@ -128,6 +128,9 @@ class SeriesPoint:
     guaranteed: Amounts = optional("latest guarantee", NONE)
     max: Amounts = optional("latest quota", NONE)
     capacity: Amounts = optional("latest size of the node or partition", NONE)
+    mean: Mapping[str, Means] = optional(
+        "mean `capacity` and `guaranteed`, of those that are not the latest ones", NONE
+    )
     running: float = optional("mean number of running applications", 0)
     waiting: float = optional("mean number of waiting applications", 0)
     started: int = optional("number of tasks that were placed", 0)

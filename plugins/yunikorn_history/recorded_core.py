@@ -109,6 +109,7 @@ class RecordedCore:
             yield from self._fault_rows(sample)
             for config in sample.configs:
                 yield from self._config_rows(sample.time, config)
+        self._series.count(now)
         yield from ((SERIES.name, row) for row in self._series.rows())
         yield from ((NODES.name, row) for row in self._nodes.rows())
 

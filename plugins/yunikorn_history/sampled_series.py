@@ -2,13 +2,14 @@
 
 Each sample is added to three buckets of each name, so that hours and days follow from the minutes. A bucket
 keeps sums; its row has means over all samples of the bucket, those included in which the name had nothing.
+Placements and preemptions need no sample: they are counted each time that rows are written.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Event as ThreadEvent
 from typing import Any
 
@@ -37,9 +38,15 @@ MOST = 5_000
 AT_ONCE = 50
 """Number of points and rows between two pauses, in which other threads continue."""
 _MEANS = ("running", "waiting", "unschedulable")
+_STEADY = ("capacity", "guaranteed")
+"""Values that seldom change, with means beside the latest ones where they did."""
 _pause = ThreadEvent().wait
 Name = tuple[int, int, int, int]
 """Kind of a series, and the ids of its name, resource manager and partition."""
+NamedPoint = tuple[int, str, Source, "SampledPoint"]
+"""Kind of a series, name, partition and values."""
+Placed = Mapping[Source, Mapping[tuple[str, str], "SampledPoint"]]
+"""Placements and preemptions by partition, queue and user."""
 
 
 @attrs.define
@@ -55,6 +62,10 @@ class SampledPoint(SampledUse):
     """Values that are not summed."""
     missed: int = 0
     """Number of samples of the bucket without this name, because the name was not known."""
+    present: int = 0
+    """Number of samples of the bucket in which the name had something."""
+    steady: dict[str, Tally] = attrs.Factory(dict)
+    """Sums of capacity and guarantee over these."""
 
     def merge(self, other: SampledUse) -> None:
         """Add another point, or the use at one moment."""
@@ -68,6 +79,18 @@ class SampledPoint(SampledUse):
                 grow(self.idle.setdefault(cause, {}), amounts)
             self.latest |= other.latest
 
+    def hold(self) -> None:
+        """Add the latest capacity and guarantee to their sums, with each sample."""
+        self.present += 1
+        for name in _STEADY:
+            grow(self.steady.setdefault(name, {}), self.latest.get(name, {}))
+
+    def steady_mean(self, name: str, number: int) -> Mapping[str, float]:
+        """Return the mean capacity or guarantee over a number of samples; the latest one without any."""
+        if not number:
+            return self.latest.get(name, {})  # type: ignore[no-any-return]
+        return {key: _mean(value, number) for key, value in self.steady.get(name, {}).items()}
+
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to tell."""
@@ -76,7 +99,8 @@ class SampledPoint(SampledUse):
 
     def text(self, kind: int, samples: int) -> str:
         """Return JSON of a bucket with this number of samples; what is zero or empty is left out."""
-        number = max(1, samples - self.missed)
+        samples -= self.missed
+        number = max(1, samples)
         found: dict[str, Any] = {name: _mean(getattr(self, name), number) for name in _MEANS}
         free = 1 - found.pop("unschedulable")
         if kind == NODE_SERIES:
@@ -85,17 +109,25 @@ class SampledPoint(SampledUse):
             found[name] = {key: _mean(value, number) for key, value in getattr(self, name).items()}
         found |= {name: getattr(self, name) for name in ("started", "preempted", "waits", "idle")}
         found |= self.latest
+        # A queue keeps its guarantee while it has nothing; a partition that is away has no capacity.
+        held = samples if kind == PARTITION_SERIES else self.present
+        means = {name: self.steady_mean(name, held) for name in _STEADY}
+        found["mean"] = {name: mean for name, mean in means.items() if mean != self.latest.get(name, {})}
         kept = {name: value for name, value in found.items() if value or name == "schedulable"}
-        return json.dumps({"n": number, **kept}, sort_keys=True, separators=(",", ":"))
+        return json.dumps({"n": samples, **kept}, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def of_text(cls, kind: int, text: str) -> tuple[SampledPoint, int]:
         """Return a bucket, and the number of its samples."""
         data = json.loads(text)
-        number = data.pop("n")
+        number, means = data.pop("n"), data.pop("mean", {})
         point = cls(
-            **{name: data.pop(name) for name in ("started", "preempted", "waits", "idle") if name in data}
+            present=number,
+            **{name: data.pop(name) for name in ("started", "preempted", "waits", "idle") if name in data},
         )
+        for name in _STEADY:
+            mean = means.get(name, data.get(name, {}))
+            point.steady[name] = {key: round(value * number) for key, value in mean.items()}
         for name in ("used", "pending"):
             sums = {key: round(value * number) for key, value in data.pop(name, {}).items()}
             setattr(point, name, sums)
@@ -128,7 +160,11 @@ class SampledSeries:
         """
         self._names = names
         self._placed: dict[Source, dict[tuple[str, str], SampledPoint]] = {}
-        """Placements and preemptions since the latest sample, by partition, queue and user."""
+        """Placements and preemptions since the latest rows, by partition, queue and user."""
+        self._sampled: Mapping[Source, SampledPartition] = {}
+        """Partitions of the latest sample."""
+        self._before: dict[int, _Bucket] = {}
+        """Buckets before the present ones, by level, until there is a sample in the present one."""
         self._ended: list[_Bucket] = []
         """Buckets that are over, and have rows to be written."""
         self._number = 0
@@ -172,24 +208,60 @@ class SampledSeries:
     def add(self, sample: SampledCore, passed: int) -> None:
         """Add a sample, `passed` milliseconds after the one before."""
         self._number += 1
-        for level, length in LEVELS.items():
-            bucket, time = self._buckets[level], sample.time - sample.time % length
-            if time != bucket.time:
-                # The means of all names depend on the number of samples.
-                bucket.changed = dict.fromkeys(bucket.points)
-                self._ended.append(bucket)
-                bucket = self._buckets[level] = self._begun(level, time)
+        self._sampled = sample.partitions
+        buckets = [self._bucket(level, sample.time) for level in LEVELS]
+        for bucket in buckets:
             bucket.samples += 1
             for name in bucket.points:
                 if name[0] == NODE_SERIES and name[1] % TURNS == self._number % TURNS:
                     bucket.changed[name] = None
-        for number, (kind, text, source, point) in enumerate(self._points(sample, passed)):
+        self._merge(buckets, _points(sample, passed), is_sample=True)
+        for bucket in buckets:
+            if bucket is self._buckets[bucket.level]:
+                self._before.pop(bucket.level, None)
+            else:
+                bucket.changed = dict.fromkeys(bucket.points)
+
+    def count(self, time: int) -> None:
+        """Add the placements and preemptions since the call before to the buckets of a time (ms).
+
+        They are written with the rows of these allocations, so that a kill loses both or neither.
+        """
+        placed, self._placed = self._placed, {}
+        if any(placed.values()):
+            points = _counted_points(placed, self._sampled)
+            self._merge([self._bucket(level, time) for level in LEVELS], points, is_sample=False)
+
+    def _bucket(self, level: int, time: int) -> _Bucket:
+        """Return the bucket of a level with a time."""
+        time -= time % LEVELS[level]
+        bucket, before = self._buckets[level], self._before.get(level)
+        if time == bucket.time:
+            return bucket
+        if before is not None and time == before.time:
+            # Counts began the present bucket before a sample of the one before was read.
+            if before not in self._ended:
+                self._ended.append(before)
+            return before
+        # The means of all names depend on the number of samples.
+        bucket.changed = dict.fromkeys(bucket.points)
+        self._ended.append(bucket)
+        self._before[level] = bucket
+        self._buckets[level] = self._begun(level, time)
+        return self._buckets[level]
+
+    def _merge(self, buckets: Sequence[_Bucket], points: Iterable[NamedPoint], *, is_sample: bool) -> None:
+        """Add points to the buckets of a minute, an hour and a day; nodes have no minutes."""
+        of = self._names.of
+        for number, (kind, text, source, point) in enumerate(points):
             if number % AT_ONCE == AT_ONCE - 1:
                 _pause(1e-5)
-            of = self._names.of
             name = kind, of(text), of(source[0]), of(source[1])
-            for bucket in list(self._buckets.values())[kind == NODE_SERIES :]:
-                bucket.points.setdefault(name, SampledPoint()).merge(point)
+            for bucket in buckets[kind == NODE_SERIES :]:
+                whole = bucket.points.setdefault(name, SampledPoint())
+                whole.merge(point)
+                if is_sample:
+                    whole.hold()
                 if kind != NODE_SERIES:
                     bucket.changed[name] = None
 
@@ -197,22 +269,6 @@ class SampledSeries:
         """Yield all rows of the present minute, hour and day again."""
         for bucket in self._buckets.values():
             bucket.changed = dict.fromkeys(bucket.points)
-
-    def _points(self, sample: SampledCore, passed: int) -> Iterator[tuple[int, str, Source, SampledPoint]]:
-        """Yield kind, name, partition and values of all that has something."""
-        every = {source: placed for source, placed in self._placed.items() if placed}
-        self._placed = {}
-        # What was placed in a partition that has gone since counts, too.
-        for source in dict.fromkeys((*sample.partitions, *every)):
-            of = sample.partitions.get(source) or SampledPartition()
-            for kind, name, point in _points_of(of, every.get(source, {}), passed):
-                yield kind, name, source, point
-        for node in sample.nodes:
-            if node.used is not None or not node.schedulable:
-                unschedulable = int(not node.schedulable)
-                point = SampledPoint(node.used or {}, unschedulable=unschedulable)
-                point.latest = {"capacity": node.capacity}
-                yield NODE_SERIES, node.name, (node.rm, node.partition), point
 
     def rows(self) -> Iterator[Row]:
         """Yield up to `MOST` rows that have changed."""
@@ -229,16 +285,41 @@ class SampledSeries:
         self._ended = [bucket for bucket in self._ended if bucket.changed]
 
 
+def _points(sample: SampledCore, passed: int) -> Iterator[NamedPoint]:
+    """Yield all that has something in a sample."""
+    for source, of in sample.partitions.items():
+        yield from _points_of(source, of, of.leaves.items(), of.users.items(), passed)
+    for node in sample.nodes:
+        if node.used is not None or not node.schedulable:
+            point = SampledPoint(node.used or {}, unschedulable=int(not node.schedulable))
+            point.latest = {"capacity": node.capacity}
+            yield NODE_SERIES, node.name, (node.rm, node.partition), point
+
+
+def _counted_points(placed: Placed, sampled: Mapping[Source, SampledPartition]) -> Iterator[NamedPoint]:
+    """Yield placements and preemptions, also those of a partition that has gone since."""
+    for source, points in placed.items():
+        of = sampled.get(source) or SampledPartition()
+        leaves = [(path, point) for (path, _), point in points.items()]
+        users = [(user, point) for (_, user), point in points.items()]
+        if points:
+            yield from _points_of(source, of, leaves, users, 0)
+
+
 def _points_of(
-    of: SampledPartition, placed: dict[tuple[str, str], SampledPoint], passed: int
-) -> Iterator[tuple[int, str, SampledPoint]]:
-    """Yield kind, name and values of queues, of users and of the whole of a partition."""
+    source: Source,
+    of: SampledPartition,
+    leaves: Iterable[tuple[str, SampledUse]],
+    of_users: Iterable[tuple[str, SampledUse]],
+    passed: int,
+) -> Iterator[NamedPoint]:
+    """Yield the values of queues, of users and of the whole of a partition."""
     queues, users = dict[str, SampledPoint](), dict[str, SampledPoint]()
-    for path, use in (*of.leaves.items(), *((path, point) for (path, _), point in placed.items())):
+    for path, use in leaves:
         while path:
             queues.setdefault(path, SampledPoint()).merge(use)
             path = path.rpartition(".")[0]
-    for user, use in (*of.users.items(), *((user, point) for (_, user), point in placed.items())):
+    for user, use in of_users:
         users.setdefault(user, SampledPoint()).merge(use)
     total = SampledPoint(idle=idle_of(of, passed))
     total.latest = {"capacity": of.capacity, "nodes": of.nodes}
@@ -246,23 +327,28 @@ def _points_of(
         if "." not in path:
             total.merge(point)
         if not point.is_empty:
-            bounds = zip(("guaranteed", "max"), of.bounds.get(path, ()), strict=False)
-            point.latest = {name: amounts for name, amounts in bounds if amounts}
-            yield QUEUE_SERIES, path, point
+            guaranteed, quota = of.bounds.get(path, ({}, {}))
+            point.latest = {"guaranteed": guaranteed, "max": quota}
+            yield QUEUE_SERIES, path, source, point
     for user, point in users.items():
         if not point.is_empty:
-            yield USER_SERIES, user, attrs.evolve(point, pending={}, preempted=0)
-    yield PARTITION_SERIES, "", total
+            yield USER_SERIES, user, source, attrs.evolve(point, pending={}, preempted=0)
+    yield PARTITION_SERIES, "", source, total
 
 
 def merged_data(kind: int, texts: Sequence[str]) -> str:
     """Return the JSON of a bucket for all partitions, given that of each: sums, with means of all samples."""
     if len(texts) == 1:
         return texts[0]
-    whole, samples, latest = SampledPoint(), 0, dict[str, Any]()
-    for point, number in (SampledPoint.of_text(kind, text) for text in texts):
+    points = [SampledPoint.of_text(kind, text) for text in texts]
+    samples = max(number for _, number in points)
+    whole, latest = SampledPoint(present=samples), dict[str, Any]()
+    for point, number in points:
         whole.merge(point)
-        samples = max(samples, number)
+        for name in _STEADY:
+            mean = point.steady_mean(name, number)
+            sums = {key: round(value * samples) for key, value in mean.items()}
+            grow(whole.steady.setdefault(name, {}), sums)
         for name, value in point.latest.items():
             if isinstance(value, dict):
                 grow(latest.setdefault(name, {}), value)

@@ -352,6 +352,21 @@ def test_capacity_and_guarantees_count_for_the_time_in_which_a_scheduler_ran(
     assert fair["guarantee_hours"]["vcore"] == pytest.approx(8 * 85 / 3600, abs=1e-5)
 
 
+def test_an_hour_whose_capacity_and_guarantee_changed_has_their_means(
+    report: ReportRun, tmp_path: Path
+) -> None:
+    whole = {"n": 6, "capacity": {"vcore": 2_000}, "used": {"vcore": 50_000}}
+    whole["mean"] = {"capacity": {"vcore": 80_000.5}}
+    queue = {"n": 6, "guaranteed": {"vcore": 2_000}, "mean": {"guaranteed": {"vcore": 8_000}}}
+    file = str(tmp_path / "means.db")
+    write_hours(file, [(BEGIN, BEGIN + 2 * DAY, None)], [("", BEGIN, whole), ("root.a", BEGIN, queue)])
+    options = "--since", "2026-02-20", "--until", "2026-03-20"
+    [waste] = report("waste", *options, history=file)["tables"]["waste"]
+    assert waste["capacity_hours"] == 80.0005
+    [fair] = report("fairness", *options, history=file)["tables"]["fairness"]
+    assert fair["guarantee_hours"]["vcore"] == 8 + 47 * 2
+
+
 # -- forms ------------------------------------------------------------------------------------------------
 
 KINDS = {

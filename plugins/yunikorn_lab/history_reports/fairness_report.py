@@ -87,13 +87,13 @@ class FairnessSums:
     def _read_guarantees(self, source: ReportSource) -> None:
         guarantees, period = Guarantees(source.window), self.grouping.period
         for name, time, data in source.series(QUEUE_SERIES):
-            guarantees.add(name, time, data.guaranteed)
-            if not data.guaranteed:
+            guarantees.add(name, time, data)
+            if not data.mean_guarantee:
                 continue
             key = source.name(name), period_name(period, time) if period else ""
             sums = self.met.setdefault(key, GuaranteeSums())
             length, is_below = source.window.observed(time), False
-            for kind, amount in data.guaranteed.items():
+            for kind, amount in data.mean_guarantee.items():
                 used, pending = data.used.get(kind, 0), data.pending.get(kind, 0)
                 owed = min(amount, used + pending)
                 sums.owed[kind] += owed * length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -68,6 +68,17 @@ class SeriesData(msgspec.Struct):
     capacity: Amounts = {}
     waits: dict[str, int] = {}
     idle: dict[str, Amounts] = {}
+    mean: dict[str, dict[str, float]] = {}
+
+    @property
+    def mean_capacity(self) -> Mapping[str, float]:
+        """Mean capacity."""
+        return self.mean.get("capacity", self.capacity)
+
+    @property
+    def mean_guarantee(self) -> Mapping[str, float]:
+        """Mean guarantee."""
+        return self.mean.get("guaranteed", self.guaranteed)
 
 
 _USAGE = msgspec.json.Decoder(UsageData)

@@ -66,7 +66,7 @@ def run_history(
     idle: dict[str, dict[str, list[float]]] = {}
     for _, time, data in source.series(PARTITION_SERIES):
         index = window.index(time)
-        for name, amount in data.capacity.items():
+        for name, amount in data.mean_capacity.items():
             capacity.setdefault(name, [0.0] * count)[index] += amount
         for name, mean in data.used.items():
             busy.setdefault(name, [0.0] * count)[index] += mean

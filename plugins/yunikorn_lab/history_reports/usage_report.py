@@ -34,7 +34,7 @@ from yunikorn_lab.history_reports.history_result import (
     unit_of,
 )
 from yunikorn_lab.history_reports.price_list import PriceList
-from yunikorn_lab.history_reports.report_source import ReportSource, amounts_of
+from yunikorn_lab.history_reports.report_source import ReportSource, SeriesData, amounts_of
 from yunikorn_lab.history_reports.report_window import Grouping, ReportWindow, period_name
 from yunikorn_lab.history_reports.time_pictures import MOST, GroupSeries, ranked_groups, use_picture
 from yunikorn_lab.reporting.tables import count, percent, ratio
@@ -166,27 +166,31 @@ class UsageSums:
 
 
 class Guarantees:
-    """Guarantees of queues over time; each holds until a later one, and the first one before it as well."""
+    """Guarantees of queues over time: the mean of an hour or day in it, then the latest one until another.
+
+    The first one holds before it as well.
+    """
 
     def __init__(self, window: ReportWindow) -> None:
         self._window = window
-        self._steps: dict[int, list[tuple[int, Mapping[str, int]]]] = {}
+        self._steps: dict[int, list[tuple[int, Mapping[str, float]]]] = {}
 
     @classmethod
     def of(cls, source: ReportSource) -> Guarantees:
         """Return the guarantees in the window of a report."""
         found = cls(source.window)
         for name, time, data in source.series(QUEUE_SERIES):
-            found.add(name, time, data.guaranteed)
+            found.add(name, time, data)
         return found
 
-    def add(self, queue: int, time: int, amounts: Mapping[str, int]) -> None:
-        """Add the guarantee of a queue from a time on, in the order of the times."""
-        steps = self._steps.get(queue)
-        if steps is None:
-            self._steps[queue] = [(self._window.since, amounts)]
-        elif steps[-1][1] != amounts:
-            steps.append((time, amounts))
+    def add(self, queue: int, time: int, data: SeriesData) -> None:
+        """Add the guarantee of a queue in an hour or day, and from then on, in the order of the times."""
+        steps = self._steps.setdefault(queue, [])
+        for at, amounts in ((time, data.mean_guarantee), (time + self._window.length, data.guaranteed)):
+            if not steps:
+                steps.append((self._window.since, amounts))
+            elif steps[-1][1] != amounts:
+                steps.append((at, amounts))
 
     def queues(self) -> list[int]:
         """Return the ids of the queues with a guarantee."""
@@ -205,7 +209,7 @@ class Guarantees:
             for (begin, amounts), end in zip(steps, ends, strict=True):
                 length = self._window.observed_between(max(begin, since), min(end, until))
                 if length > 0:
-                    grow(tally, amounts, length)
+                    grow(tally, {kind: round(amount * length) for kind, amount in amounts.items()})
         return found
 
 
@@ -213,7 +217,8 @@ def capacity_service(source: ReportSource) -> Tally:
     """Return the capacity times ms of the partition in the window."""
     total: Tally = {}
     for _, time, data in source.series(PARTITION_SERIES):
-        grow(total, data.capacity, source.window.observed(time))
+        length = source.window.observed(time)
+        grow(total, {name: round(amount * length) for name, amount in data.mean_capacity.items()})
     return total
 
 

@@ -45,7 +45,7 @@ def read_waste(source: ReportSource, grouping: Grouping) -> dict[tuple[str, str]
     found: dict[tuple[str, str], WasteSums] = defaultdict(WasteSums)
     for _, time, data in source.series(PARTITION_SERIES):
         period, length = period_name(grouping.period, time), source.window.observed(time)
-        for name, amount in data.capacity.items():
+        for name, amount in data.mean_capacity.items():
             found[period, name].parts["capacity"] += amount * length
         for name, mean in data.used.items():
             found[period, name].parts["used"] += mean * length
