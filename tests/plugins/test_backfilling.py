@@ -36,14 +36,14 @@ LIMIT = "yunikorn.apache.org/run-time-limit"
 both = pytest.mark.parametrize("policy", ["easy", "conservative"])
 
 
-def queues(policy: str, **options: object) -> str:
-    """Return a configuration with one queue in order of submission."""
-    leaf = {"name": "batch", "properties": {"application.sort.policy": "fifo"}}
+def queues(policy: str, leaf: dict[str, object] | None = None, **options: object) -> str:
+    """Return a configuration with one queue in order of submission, which has the properties of `leaf`."""
+    batch = {"name": "batch", "properties": {"application.sort.policy": "fifo"}, **(leaf or {})}
     partition = {
         "name": "default",
         "estimators": ["request"],
         "reservations": {"policy": policy, **options},
-        "queues": [{"name": "root", "submitacl": "*", "queues": [leaf]}],
+        "queues": [{"name": "root", "submitacl": "*", "queues": [batch]}],
     }
     return yaml.safe_dump({"partitions": [partition]})
 
@@ -124,6 +124,31 @@ def test_waiting_gang_holds_back_others_no_longer_than_the_policy(
     cluster.advance(7200)
     submit(cluster, "short", 4, 1000)
     assert_placed(cluster, "short", on="n2")
+
+
+@both
+@pytest.mark.parametrize(
+    "leaf",
+    [
+        {"resources": {"max": {"vcore": 4}}},
+        {"limits": [{"limit": "each", "users": ["*"], "maxresources": {"vcore": 4}}]},
+    ],
+    ids=["quota", "limit"],
+)
+def test_gang_that_waits_for_a_quota_or_limit_does_not_starve(
+    leaf: dict[str, object], policy: str, scheduler: MakeScheduler
+) -> None:
+    cluster = scheduler(queues(policy, leaf), node("n1", vcore=16))
+    submit(cluster, "small-0", 1, 60)
+    submit(cluster, "small-1", 1, 60)
+    submit(cluster, "gang", 1, 60, tasks=4)
+    for number in range(2, 30):
+        submit(cluster, f"small-{number}", 1, 60)
+        cluster.advance(29)
+        if f"small-{number - 2}" in started(cluster):
+            cluster.finish(f"small-{number - 2}")
+        cluster.run()
+    assert_placed(cluster, "gang", count=4)
 
 
 @both

@@ -79,7 +79,7 @@ class AtomicGangs:
         self.stopped = False
         """True if the latest search for a decision ended with `stops`; for reports only."""
         self.backfills = False
-        """True if a policy decides what may start before a gang, which then holds back no others."""
+        """True if a policy decides what may start before a gang that waits for nodes, and holds back none."""
 
     # -- holding back -------------------------------------------------------------------------------
 
@@ -113,7 +113,8 @@ class AtomicGangs:
 
     def _apply_backpressure(self, gang: AtomicGang, cause: Holder) -> bool:
         """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
-        holds_back = gang.overdue and self._may_ever_run(gang)
+        planned = self.backfills and cause is self._root and gang.app.topology is None
+        holds_back = gang.overdue and not planned and self._may_ever_run(gang)
         self._formation.set_force_visit(gang, wanted=holds_back)
         if not holds_back:
             return False
@@ -369,8 +370,6 @@ class AtomicGangs:
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))
 
     def _overdue(self, gang: AtomicGang) -> None:
-        if self.backfills and gang.app.topology is None:
-            return
         self._formation.choose_members(gang)
         if gang.request is None:
             return
