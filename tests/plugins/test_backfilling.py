@@ -13,7 +13,7 @@ import yaml
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.messages import Allocation
+from yunikorn.interface.messages import Allocation, NodeAction, UpdateNodeInfo, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_foresight.restored_snapshot import restored_scheduler
 from yunikorn_foresight.snapshots import take_snapshot
@@ -31,6 +31,7 @@ from yunikorn_testing import (
     assert_placed,
     node,
 )
+from yunikorn_testing.cluster import RM_ID
 
 LIMIT = "yunikorn.apache.org/run-time-limit"
 both = pytest.mark.parametrize("policy", ["easy", "conservative"])
@@ -184,6 +185,77 @@ def test_request_that_never_fits_holds_back_nothing(policy: str, scheduler: Make
     assert started(cluster) == {"running", "long"}
 
 
+def test_conservative_counts_with_the_room_of_each_node(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues("conservative"), node("n1", vcore=4), node("n2", vcore=4))
+    submit(cluster, "too-large", 5, 100)
+    submit(cluster, "first", 2, 100)
+    submit(cluster, "second", 2, 100)
+    submit(cluster, "whole", 4, 50)
+    # All nodes together have four free cores, but the node of "first" is kept for "whole".
+    submit(cluster, "long", 1, 1000)
+    submit(cluster, "longer", 1, 1000)
+    assert started(cluster) == {"first", "second", "long", "longer"}
+    cluster.finish("first")
+    cluster.run()
+    assert_placed(cluster, "whole")
+
+
+@both
+def test_room_on_a_drained_node_is_not_expected(policy: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler(queues(policy), node("n1", vcore=4), node("n2", vcore=8))
+    submit(cluster, "running", 3, 5000)
+    submit(cluster, "leaving", 8, 5000)
+    drain = UpdateNodeInfo("n2", NodeAction.DRAIN_NODE)
+    cluster.scheduler.update(UpdateRequest(RM_ID, updated_nodes=[drain]))
+    submit(cluster, "large", 6, 100, tasks=2)
+    submit(cluster, "long", 1, 9000)
+    assert started(cluster) == {"running", "leaving", "long"}
+
+
+@both
+def test_guaranteed_request_preempts_also_if_it_is_not_the_first_one(
+    policy: str, scheduler: MakeScheduler
+) -> None:
+    guaranteed = {"guaranteed": {"vcore": 4}}
+    partition = yaml.safe_load(queues(policy, {"resources": guaranteed}))
+    partition["partitions"][0]["queues"][0]["queues"].append({"name": "other", "resources": guaranteed})
+    cluster = scheduler(yaml.safe_dump(partition), node("n1", vcore=8))
+    for number in range(7):
+        cluster.submit(application(f"victim-{number}", "root.other"), ask(vcore=1))
+        cluster.run()
+    submit(cluster, "large", 5, 9000)
+    submit(cluster, "guaranteed", 4, 100_000)
+    for _ in range(5):
+        cluster.advance(30)
+        cluster.run()
+    assert_placed(cluster, "guaranteed")
+    assert len(cluster.preempted) == 3
+
+
+def test_explanation_changes_no_decision(scheduler: MakeScheduler) -> None:
+    def placements(explains: bool) -> list[tuple[str, str]]:
+        draw = random.Random(1)
+        text = yaml.safe_load(queues("conservative"))
+        text["partitions"][0]["queues"][0]["queues"].append({"name": "b", "resources": {"max": {"vcore": 9}}})
+        cluster = scheduler(yaml.safe_dump(text), *[node(f"n{number}", vcore=4) for number in range(4)])
+        for number in range(40):
+            tags = {LIMIT: str(draw.choice([50, 100, 500, 1000]))}
+            app = application(f"job-{number}", draw.choice(["root.batch", "root.b"]), tags=tags)
+            cluster.submit(app, ask(vcore=draw.randint(1, 4)))
+            cluster.run()
+            cluster.advance(draw.randint(1, 40))
+            for name in sorted({one.application for one in cluster.running()}):
+                if draw.random() < 0.3:
+                    cluster.finish(name)
+            if explains:
+                for name in {f"job-{each}" for each in range(number + 1)} - started(cluster):
+                    cluster.why(name)
+            cluster.run()
+        return [(one.application, one.node) for one in cluster.placements]
+
+    assert placements(explains=True) == placements(explains=False)
+
+
 def test_tasks_that_no_estimator_knows_have_an_assumed_run_time(scheduler: MakeScheduler) -> None:
     cluster = scheduler(queues("easy", assumed=100), node("n1", vcore=4))
     submit(cluster, "running", 3, None)
@@ -197,12 +269,20 @@ def test_pool_takes_the_earliest_time_with_room_for_the_whole_duration() -> None
     pool = PooledRoom(0, {"vcore": 2})
     pool.release(10, {"vcore": 2})
     pool.release(20, {"vcore": 4})
-    assert pool.take({"vcore": 4}, 5) == 10
-    assert pool.take({"vcore": 2}, 10) == 0
-    assert pool.take({"vcore": 1}, 3) == 15
-    assert pool.take({"vcore": 8}, 100) == 20
-    assert pool.take({"vcore": 1}, 3) == 15
-    assert pool.take({"vcore": 9}, 1) == NEVER
+
+    def take(cores: int, time: int) -> int:
+        begin = pool.begin({"vcore": cores}, time)
+        if begin < NEVER:
+            pool.take({"vcore": cores}, time, begin)
+        return begin
+
+    assert take(4, 5) == 10
+    assert take(2, 10) == 0
+    assert take(1, 3) == 15
+    assert take(8, 100) == 20
+    assert take(1, 3) == 15
+    assert take(9, 1) == NEVER
+    assert pool.begin({"vcore": 1}, 3, 17) == 17
 
 
 # -- conservative backfilling and first come, first served ---------------------------------------------

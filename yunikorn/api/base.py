@@ -98,6 +98,8 @@ class Context:
     usable: Callable[[Ask | None, Node], bool] = _allow_all
     """Returns False if a node is drained, or if a predicate refuses the request there whatever runs. Only for
     methods that the core's thread calls."""
+    hypothetical: Callable[[], bool] = bool
+    """Returns True during an explanation or a what-if, which have no influence on later answers."""
 
 
 @attrs.frozen(slots=True)

@@ -170,7 +170,10 @@ class FitSummary:
 def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> FitSummary | None:
     """Summarise the fit of `ask` on `nodes`; None if one of them accepts the request."""
     found, home = FitSummary(), home_of(ask)
-    with predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node, home).has_room)):
+    with (
+        predicates.hypothetically(),
+        predicates.expecting(ask, lambda: (node for node in nodes if evaluate(ask, node, home).has_room)),
+    ):
         for node in nodes:
             fit = evaluate(ask, node, home)
             if fit.has_room:
@@ -185,7 +188,7 @@ def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> No
     """Return the fit on the closest node, of equals the first in `nodes`; None without nodes."""
     best: NodeFit | None = None
     home = home_of(ask)
-    with predicates.expecting(ask, lambda: iter(nodes)):
+    with predicates.hypothetically(), predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
             fit = evaluate(ask, node, home)
             fit.refusal = predicates.evaluate(ask, node)
@@ -200,7 +203,10 @@ def count_fitting(members: Members, nodes: Iterable[Node], predicates: Predicate
     placed = 0
     for ask, count in members:
         left, home = count, home_of(ask)
-        with predicates.expecting(ask, lambda: iter([node for node, _ in rooms])):
+        with (
+            predicates.hypothetically(),
+            predicates.expecting(ask, lambda: iter([node for node, _ in rooms])),
+        ):
             for node, room in rooms:
                 if left and is_open(ask, node, predicates, home):
                     left -= take_replicas(room, ask, left)

@@ -148,6 +148,7 @@ class PartitionScheduler:
             run_time=lambda task, age: self.policies.run_times.of(task, age),
             waiting=lambda: self.cycle.waiting(self.partition.queues.root),
             usable=lambda ask, node: self.policies.predicates.is_usable(ask, node),
+            hypothetical=lambda: self.policies.predicates.is_hypothetical,
         )
 
     def _make_orders(self) -> NodeOrders:
