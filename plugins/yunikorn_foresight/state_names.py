@@ -153,13 +153,19 @@ def _codes(module: str) -> dict[tuple[str, int], CodeType]:
 
 
 @cache
-def _places(module: str) -> dict[CodeType, tuple[str, int]]:
-    return {code: place for place, code in _codes(module).items()}
+def _places(module: str) -> dict[Any, tuple[str, int]]:
+    return {_key(code): place for place, code in _codes(module).items()}
+
+
+def _key(code: CodeType) -> Any:
+    """Return what tells code apart by what it does; compiled anew, it may have other tables of positions."""
+    consts = tuple([one for one in code.co_consts if not isinstance(one, CodeType)])
+    return code.co_qualname, code.co_firstlineno, code.co_code, code.co_names, repr(consts)
 
 
 def place_of(function: FunctionType) -> tuple[str, int] | None:
     """Return the qualified name of a function inside of another one, and its position among equal names."""
-    return _places(function.__module__).get(function.__code__)
+    return _places(function.__module__).get(_key(function.__code__))
 
 
 def function_at(module: str, name: str, position: int, cells: tuple[Any, ...], defaults: Any) -> FunctionType:

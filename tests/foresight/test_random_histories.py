@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from tests.core.test_quota_everything import QuotaEverything
 from tests.core.test_reserving_everything import ReservingEverything
 from tests.foresight.mirrored import check_continuing
 from tests.topology.test_random_clusters import PATIENCE, STEPS, History
+from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.model.context import Timeouts
+from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn_foresight import state_names
 
 EXAMPLES = int(os.environ.get("YUNIKORN_SNAPSHOTS", "1"))
@@ -57,3 +59,12 @@ def test_restored_scheduler_goes_on_with_gangs_on_a_topology(seed: int, tmp_path
         history.step()
     timeouts = Timeouts(reservation=None, gang_patience=PATIENCE)
     check_continuing(history.rm.recorded, Registry.load(third_party=False), timeouts, tmp_path, copies=5)
+
+
+def test_functions_are_found_in_code_that_was_compiled_otherwise() -> None:
+    activate = CoreContext.on(ManualClock()).activate
+    assert isinstance(activate, FunctionType)
+    place = state_names.place_of(activate)
+    bare = activate.__code__.replace(co_linetable=b"")
+    assert bare != activate.__code__
+    assert place == state_names.place_of(FunctionType(bare, {"__name__": activate.__module__}))
