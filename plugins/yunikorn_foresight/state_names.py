@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -137,7 +138,10 @@ class KnownConstants:
 @cache
 def _codes(module: str) -> dict[tuple[str, int], CodeType]:
     """Return the code of all functions of a module by qualified name and position among equal names."""
-    loader = load_module(module).__spec__.loader  # type: ignore[union-attr]
+    spec = load_module(module).__spec__
+    loader: Any = None if spec is None else spec.loader
+    if spec is not None and spec.has_location and not hasattr(loader, "get_code"):
+        loader = SourceFileLoader(module, spec.origin or "")  # pytest's own has none
     whole = getattr(loader, "get_code", lambda _: None)(module)
     found: dict[tuple[str, int], CodeType] = {}
     counts: Counter[str] = Counter()

@@ -86,7 +86,7 @@ def test_a_history_has_other_options_than_a_file(run: Run, files: tuple[str, ...
         ((*files, "--swf-queue", "root.a"), "--swf-queue applies to another format: "),
         ((*files, "--strict"), "--strict applies to a trace: "),
         ((*scenario, "--until", "2026-11-01"), "a date is for the workload history:FILE"),
-        ((*files, "--until", "soon"), "'soon' is no time"),
+        ((*files, "--until", "soon"), "or a date of a history"),
         ((*files, "--until", "36x"), "such as 90, 30s, 1h30m or 1d"),
         ((*files, "--since", "sometimes"), "is no time"),
         ((*files, "--since", "2027-01-01"), "the window is empty"),
