@@ -162,7 +162,7 @@ def _places(module: str) -> dict[Any, tuple[str, int]]:
 
 
 def _key(code: CodeType) -> Any:
-    """Return what tells code apart by what it does; compiled anew, it may have other tables of positions."""
+    """Return what tells code apart by what it does; tables of lines differ between two readings."""
     consts = tuple([one for one in code.co_consts if not isinstance(one, CodeType)])
     return code.co_qualname, code.co_firstlineno, code.co_code, code.co_names, repr(consts)
 
