@@ -1,1 +1,1 @@
-"""Foresight: snapshots of everything that decides, from which a scheduler goes on elsewhere."""
+"""Foresight: when waiting work starts, and what a change would do, from snapshots run forward."""

@@ -15,13 +15,13 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation, NodeAction, UpdateNodeInfo, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_foresight.restored_snapshot import restored_scheduler
-from yunikorn_foresight.snapshots import take_snapshot
 from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.yardstick import EasyMachine, RigidJob, easy_waits
 from yunikorn_policies.backfilling import NEVER, PooledRoom
+from yunikorn_snapshots.restored_snapshot import restored_scheduler
+from yunikorn_snapshots.snapshots import take_snapshot
 from yunikorn_testing import (
     Cluster,
     MakeScheduler,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import without_zeros
-from yunikorn_foresight.process_parts import partitions_of
-from yunikorn_foresight.snapshot_errors import SnapshotError
+from yunikorn_snapshots.process_parts import partitions_of
+from yunikorn_snapshots.snapshot_errors import SnapshotError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

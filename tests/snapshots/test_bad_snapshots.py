@@ -13,11 +13,11 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import ManualClock
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_foresight import snapshot_file
-from yunikorn_foresight.restored_snapshot import read_header, restored_scheduler
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshot_file import MARK, SnapshotReading, SnapshotWriter
-from yunikorn_foresight.snapshots import take_snapshot
+from yunikorn_snapshots import snapshot_file
+from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_file import MARK, SnapshotReading, SnapshotWriter
+from yunikorn_snapshots.snapshots import take_snapshot
 
 Parts = list[Any]
 

@@ -15,9 +15,9 @@ from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType,
 from typing import Any
 
 from yunikorn.resources import Resource
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.state_layouts import container_of, digest_of
-from yunikorn_foresight.state_names import find_name, function_at, load_module
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.state_layouts import container_of, digest_of
+from yunikorn_snapshots.state_names import find_name, function_at, load_module
 
 DEEPEST = 100
 """Largest depth of values that are made of others, such as tuples of tuples."""

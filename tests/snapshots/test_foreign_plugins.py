@@ -13,9 +13,9 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import AdmissionPolicy, Application
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_foresight.restored_snapshot import read_header, restored_scheduler
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshots import take_snapshot
+from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshots import take_snapshot
 from yunikorn_testing import AdmissionPolicyContract
 
 

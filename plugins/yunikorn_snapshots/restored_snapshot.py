@@ -19,11 +19,11 @@ from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.interface.callback import Callback, CallbackAdapter, registry_for
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.interface.sinks import Sinks
-from yunikorn_foresight.graph_reader import GraphReader
-from yunikorn_foresight.process_parts import is_walked, partitions_of, saves, sessions_of
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshot_file import MOST_LAYOUTS, MOST_ROWS, SnapshotHeader, SnapshotReading
-from yunikorn_foresight.state_checks import check_state
+from yunikorn_snapshots.graph_reader import GraphReader
+from yunikorn_snapshots.process_parts import is_walked, partitions_of, saves, sessions_of
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_file import MOST_LAYOUTS, MOST_ROWS, SnapshotHeader, SnapshotReading
+from yunikorn_snapshots.state_checks import check_state
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock

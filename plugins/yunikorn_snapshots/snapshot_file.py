@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import attrs
 import msgspec
 
-from yunikorn_foresight.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_errors import SnapshotError
 
 MARK = b"YUNIKORN-SNAPSHOT "
 FORMAT = 1

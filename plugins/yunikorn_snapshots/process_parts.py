@@ -16,10 +16,10 @@ from yunikorn.api import Plugin
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.sinks import Sinks
-from yunikorn_foresight.graph_writer import SameAs
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.state_layouts import slots_of
-from yunikorn_foresight.state_names import is_state_module
+from yunikorn_snapshots.graph_writer import SameAs
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.state_layouts import slots_of
+from yunikorn_snapshots.state_names import is_state_module
 
 if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance

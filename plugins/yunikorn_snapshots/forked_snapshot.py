@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import attrs
 import msgspec
 
-from yunikorn_foresight.process_parts import refuse
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshot_file import SnapshotHeader, part_of
-from yunikorn_foresight.snapshots import take_snapshot
+from yunikorn_snapshots.process_parts import refuse
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_file import SnapshotHeader, part_of
+from yunikorn_snapshots.snapshots import take_snapshot
 
 if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler

@@ -23,9 +23,9 @@ from typing import Any
 import attrs
 
 from yunikorn.resources import Resource
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.state_layouts import container_of, digest_of, reader_of, slots_of
-from yunikorn_foresight.state_names import (
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.state_layouts import container_of, digest_of, reader_of, slots_of
+from yunikorn_snapshots.state_names import (
     BUILTINS,
     LOCALS,
     KnownConstants,

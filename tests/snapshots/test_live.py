@@ -12,12 +12,12 @@ from yunikorn.api import AdmissionPolicy, Application
 from yunikorn.clock import ManualClock
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_foresight.forked_snapshot import begin_snapshot
-from yunikorn_foresight.restored_snapshot import restored_scheduler
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshots import take_snapshot
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.plugin_statistics import PluginStatistics
+from yunikorn_snapshots.forked_snapshot import begin_snapshot
+from yunikorn_snapshots.restored_snapshot import restored_scheduler
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshots import take_snapshot
 
 
 class Slow(AdmissionPolicy):

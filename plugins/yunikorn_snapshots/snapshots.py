@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from yunikorn import __version__
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn_foresight.graph_writer import GraphWriter
-from yunikorn_foresight.process_parts import (
+from yunikorn_snapshots.graph_writer import GraphWriter
+from yunikorn_snapshots.process_parts import (
     HOOKED,
     OMITTED,
     SUBSTITUTES,
@@ -27,12 +27,12 @@ from yunikorn_foresight.process_parts import (
     saves,
     sessions_of,
 )
-from yunikorn_foresight.snapshot_errors import SnapshotError
-from yunikorn_foresight.snapshot_file import SnapshotHeader, SnapshotWriter, saved
-from yunikorn_foresight.state_layouts import possible_fields
+from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_file import SnapshotHeader, SnapshotWriter, saved
+from yunikorn_snapshots.state_layouts import possible_fields
 
 if TYPE_CHECKING:
-    from yunikorn_foresight.graph_writer import Row
+    from yunikorn_snapshots.graph_writer import Row
 
 
 def take_snapshot(scheduler: Scheduler, path: Path) -> SnapshotHeader:

@@ -15,7 +15,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from yunikorn_foresight.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_errors import SnapshotError
 
 PACKAGES = (
     "yunikorn",

@@ -18,12 +18,12 @@ from tests.core.test_held_everything import HeldEverything
 from tests.core.test_permit_everything import PermitEverything
 from tests.core.test_quota_everything import QuotaEverything
 from tests.core.test_reserving_everything import ReservingEverything
-from tests.foresight.mirrored import check_continuing
+from tests.snapshots.mirrored import check_continuing
 from tests.topology.test_random_clusters import PATIENCE, STEPS, History
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import CoreContext, Timeouts
-from yunikorn_foresight import state_names
+from yunikorn_snapshots import state_names
 
 EXAMPLES = int(os.environ.get("YUNIKORN_SNAPSHOTS", "1"))
 MACHINES = [Everything, HeldEverything, PermitEverything, QuotaEverything, ReservingEverything]

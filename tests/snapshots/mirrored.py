@@ -17,9 +17,9 @@ from yunikorn.interface.commands import RegisterResourceManager
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn_foresight.restored_snapshot import restored_scheduler
-from yunikorn_foresight.snapshot_file import SnapshotReading
-from yunikorn_foresight.snapshots import header_of, take_snapshot, write_snapshot
+from yunikorn_snapshots.restored_snapshot import restored_scheduler
+from yunikorn_snapshots.snapshot_file import SnapshotReading
+from yunikorn_snapshots.snapshots import header_of, take_snapshot, write_snapshot
 
 
 class Listener:

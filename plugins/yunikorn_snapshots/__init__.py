@@ -1,0 +1,1 @@
+"""Snapshots of everything that decides, from which a scheduler goes on elsewhere."""
