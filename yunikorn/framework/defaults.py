@@ -60,6 +60,7 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
 """Modules of the default plugins in their order, each with the kinds of its plugins."""
 SOURCE_ROOTS = {
     "yunikorn_commands": "plugins",
+    "yunikorn_foresight": "plugins",
     "yunikorn_history": "plugins",
     "yunikorn_kubernetes": "plugins",
     "yunikorn_lab": "plugins",
@@ -67,6 +68,7 @@ SOURCE_ROOTS = {
     "yunikorn_pytest": "plugins",
     "yunikorn_rest": "plugins",
     "yunikorn_service": "plugins",
+    "yunikorn_snapshots": "plugins",
     "yunikorn_testing": "plugins",
     "yunikorn_policies": "policies",
 }
