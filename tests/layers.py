@@ -93,7 +93,7 @@ MAY_IMPORT = {
     "yunikorn_rest": INTERFACE
     | LOOPS
     | {"yunikorn_service.runtime", "yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_service"}
-    | {"yunikorn_history"},
+    | {"yunikorn_history", "yunikorn_snapshots"},
     "yunikorn_rest.rest_door": INTERFACE
     | {"yunikorn_commands", "yunikorn_rest.metrics", "yunikorn_rest.served_rest", "yunikorn_service"},
     "yunikorn_rest.served_rest": INTERFACE

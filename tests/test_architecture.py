@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.framework.defaults import SOURCE_ROOTS
-
 CHECKOUT = Path(__file__).parent.parent
 CORE = CHECKOUT / "yunikorn"
 PAGE = CHECKOUT / "docs" / "architecture.md"
+PACKAGES = sorted(
+    file.parent for root in ("plugins", "policies") for file in (CHECKOUT / root).glob("*/__init__.py")
+)
 
 
 def drawn() -> set[str]:
@@ -44,17 +45,16 @@ def test_every_folder_of_the_packages_is_drawn() -> None:
 def test_files_that_the_page_names_exist() -> None:
     """Find them by their paths in the checkout, in a folder of the core, or in a package."""
     places = [CHECKOUT, CORE, CORE / "scheduling", *(CHECKOUT / root for root in ("plugins", "policies"))]
-    places += [CHECKOUT / root / package for package, root in SOURCE_ROOTS.items()]
+    places += PACKAGES
     named = set(re.findall(r"\b[\w/]+/\w+\.py\b", PAGE.read_text("utf-8")))
     assert named
     assert [file for file in sorted(named) if not any((place / file).is_file() for place in places)] == []
 
 
-@pytest.mark.parametrize("package", sorted(SOURCE_ROOTS))
-def test_every_package_has_a_readme_that_names_its_folders(package: str) -> None:
-    folder = CHECKOUT / SOURCE_ROOTS[package] / package
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_every_package_has_a_readme_that_names_its_folders(folder: Path) -> None:
     text = (folder / "README.md").read_text("utf-8")
-    assert text.startswith(f"# {package}\n")
+    assert text.startswith(f"# {folder.name}\n")
     assert len(text.splitlines()) < 60
     inner = [path.parent.name for path in folder.glob("*/__init__.py")]
     assert [name for name in inner if f"`{name}/`" not in text] == []

@@ -54,6 +54,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "decisions": ("Show the latest decisions about an app, queue or node.", "rest.decisions"),
         "events": ("Show events, also as they occur.", "rest.events"),
         "history": ("Show what ran, from the history of a scheduler.", "history.history"),
+        "snapshot": ("Write a snapshot, from which a scheduler goes on elsewhere.", "snapshots.snapshot"),
         "dump": ("Write the whole state, for a report of a problem.", "rest.dump"),
     },
     "Change a running scheduler": {

@@ -34,6 +34,7 @@ from yunikorn_rest.paced_work import PacedWork
 from yunikorn_rest.profiler import Profiler
 from yunikorn_rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
 from yunikorn_rest.sampled_history import SampledHistory
+from yunikorn_rest.taken_snapshots import SnapshotTaking
 from yunikorn_service.background import begin_shared
 from yunikorn_service.log_levels import LogLevels
 from yunikorn_service.runtime.sliced_reads import CoreReader, Reading, Slices
@@ -114,6 +115,9 @@ class RestContext:
     )
     profiler: Profiler = attrs.field(
         default=attrs.Factory(lambda context: Profiler(context.stopwatch), takes_self=True)
+    )
+    snapshots: SnapshotTaking = attrs.field(
+        default=attrs.Factory(lambda context: SnapshotTaking(context.stopwatch), takes_self=True)
     )
     places: SharedPlaces = attrs.field(factory=lambda: SharedPlaces(PLACES))
     """Limits the number of requests in progress, apart from probes, metrics and streams."""

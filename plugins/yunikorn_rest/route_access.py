@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 CERTIFICATE = "certificate"
 """Key in the state of a request: common name of the client's verified certificate."""
 OFF = "changes need credentials: start the scheduler with --rest-credentials FILE (see `yunikorn token`)"
-UNKNOWN_SITE = "a change was requested by the page of another site; use the page or the API of this server"
+NEEDED = "this needs credentials: start the scheduler with --rest-credentials FILE (see `yunikorn token`)"
+UNKNOWN_SITE = "the request is from the page of another site; use the page or the API of this server"
 RETRY = 60
 """Seconds after which an address that failed too often may try again."""
 
@@ -124,8 +125,9 @@ class AccessGate:
         caller = Caller(address)
         try:
             if self.credentials is None:
-                raise RequestRefused(403, OFF)
-            if changes and is_foreign(request):
+                raise RequestRefused(403, OFF if changes else NEEDED)
+            # A page could make a browser send its certificate, and the server work.
+            if (changes or access is RouteAccess.ADMIN) and is_foreign(request):
                 raise RequestRefused(403, UNKNOWN_SITE)
             found = self._identify(request, self.credentials, address)
             if found is None:

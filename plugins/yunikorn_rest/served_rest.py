@@ -119,6 +119,7 @@ class Rest:
         """Answer the requests in progress, and close all connections."""
         self._tasks.cancel_all()
         self._events.end_all()
+        self._shared.snapshots.stop()
         if self._server is not None:
             await self._server.stop()
         if self._shared.past is not None:

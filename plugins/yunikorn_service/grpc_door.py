@@ -165,6 +165,8 @@ def _patience(patience: Patience, callback: float | None) -> Patience:
 def _server(tls: ServerTls | None) -> type[Server]:
     # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
+    # gRPC would start its threads again in the child that writes a snapshot, and the fork would wait for them.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     otherwise = " (or run without a network: --grpc off --demo)"
     with importing_extra("grpc", "to serve over the network", otherwise):
         from yunikorn_service.grpc_server import Server

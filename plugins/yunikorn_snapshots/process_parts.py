@@ -17,7 +17,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.sinks import Sinks
 from yunikorn_snapshots.graph_writer import SameAs
-from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_errors import SnapshotError, SnapshotNotYet
 from yunikorn_snapshots.state_layouts import slots_of
 from yunikorn_snapshots.state_names import is_state_module
 
@@ -137,10 +137,10 @@ def refuse(scheduler: Scheduler) -> None:
     """Raise `SnapshotError` if a scheduler is in a state that a snapshot cannot have."""
     sessions = sessions_of(scheduler)
     if sessions.operation:
-        raise SnapshotError(f"the core {sessions.operation}: take the snapshot between two calls")
+        raise SnapshotNotYet(f"the core {sessions.operation}: take the snapshot between two calls")
     calls = sessions.core_context.policy_calls
     if calls is not None and len(calls):
-        raise SnapshotError(
+        raise SnapshotNotYet(
             f"{len(calls)} questions to policies are with their workers, whose answers no snapshot can have:"
             " try again in a moment"
         )

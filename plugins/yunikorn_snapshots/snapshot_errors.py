@@ -7,3 +7,7 @@ from yunikorn.errors import YunikornError
 
 class SnapshotError(YunikornError):
     """A snapshot that cannot be written or read; the message says why, and what to do."""
+
+
+class SnapshotNotYet(SnapshotError):
+    """A snapshot that cannot be taken at this moment; a later attempt may succeed."""

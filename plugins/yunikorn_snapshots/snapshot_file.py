@@ -29,6 +29,7 @@ LARGEST_CHUNK = 1 << 28
 """Largest size of a chunk, compressed or not (bytes)."""
 MOST_ROWS = 100_000_000
 MOST_LAYOUTS = 10_000
+NO_SNAPSHOT = "it is no snapshot: it does not begin with YUNIKORN-SNAPSHOT"
 
 
 @attrs.frozen
@@ -43,6 +44,8 @@ class SnapshotHeader:
     """Numbers of partitions, nodes, applications, allocations and pending requests, for people."""
     warnings: list[str] = attrs.field(factory=list)
     """Parts of the state that the snapshot lacks."""
+    rms: list[str] = attrs.field(factory=list)
+    """Ids of the resource managers."""
 
 
 class SnapshotWriter:
@@ -119,14 +122,40 @@ def saved(path: Path, write: Any) -> None:
         beside.unlink(missing_ok=True)
 
 
+def verified(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass on the bytes of a file as they arrive; raise `SnapshotError` unless they are a snapshot.
+
+    What is inside is not read, so the memory that is needed does not depend on the file.
+    """
+    digest, last = hashlib.sha256(), b""
+    begin: bytes | None = b""
+    for piece in pieces:
+        if begin is not None:
+            begin += piece
+            if len(begin) >= len(MARK):
+                _check_mark(begin)
+                begin = None
+        last += piece
+        digest.update(last[: -digest.digest_size])
+        last = last[-digest.digest_size :]
+        yield piece
+    _check_mark(MARK if begin is None else begin)
+    if last != digest.digest():
+        raise SnapshotError("its checksum is wrong: it was changed, or is incomplete")
+
+
+def _check_mark(begin: bytes) -> None:
+    if not begin.startswith(MARK):
+        raise SnapshotError(NO_SNAPSHOT)
+
+
 class SnapshotReading:
     """Reader of one file; every check that fails raises `SnapshotError`."""
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header."""
         self._file, self._digest = file, hashlib.sha256()
-        if self._take(len(MARK)) != MARK:
-            raise SnapshotError("it is no snapshot: it does not begin with YUNIKORN-SNAPSHOT")
+        _check_mark(self._take(len(MARK)))
         line = file.readline(LONGEST_HEADER)
         self._digest.update(line)
         try:

@@ -63,7 +63,8 @@ def header_of(scheduler: Scheduler) -> SnapshotHeader:
         for one in foreign_plugins(scheduler)
         if keeps_fields(one.instance.plugin) and not saves(one.instance.plugin)
     ]
-    return SnapshotHeader(__version__, scheduler.clock.now(), sizes, warnings)
+    rms = [session.rm_id for session in sessions_of(scheduler).by_rm.values()]
+    return SnapshotHeader(__version__, scheduler.clock.now(), sizes, warnings, rms)
 
 
 def write_snapshot(scheduler: Scheduler, file: BinaryIO, header: SnapshotHeader) -> None:

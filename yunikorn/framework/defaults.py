@@ -58,20 +58,8 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_kubernetes.workloads.training_readers": ("workload-reader",),
 }
 """Modules of the default plugins in their order, each with the kinds of its plugins."""
-SOURCE_ROOTS = {
-    "yunikorn_commands": "plugins",
-    "yunikorn_foresight": "plugins",
-    "yunikorn_history": "plugins",
-    "yunikorn_kubernetes": "plugins",
-    "yunikorn_lab": "plugins",
-    "yunikorn_plugins": "plugins",
-    "yunikorn_pytest": "plugins",
-    "yunikorn_rest": "plugins",
-    "yunikorn_service": "plugins",
-    "yunikorn_snapshots": "plugins",
-    "yunikorn_testing": "plugins",
-    "yunikorn_policies": "policies",
-}
+SOURCE_ROOTS = {"yunikorn_policies": "policies"}
+"""Folders of a checkout with default packages; the others are in `plugins`."""
 
 
 def import_default(module: str) -> ModuleType:
@@ -82,7 +70,7 @@ def import_default(module: str) -> ModuleType:
     another version is installed.
     """
     package = module.partition(".")[0]
-    root = Path(__file__).parent.parent.parent / SOURCE_ROOTS[package]
+    root = Path(__file__).parent.parent.parent / SOURCE_ROOTS.get(package, "plugins")
     if package not in sys.modules and (root / package).is_dir() and str(root) not in sys.path:
         sys.path.insert(0, str(root))
     return importlib.import_module(module)

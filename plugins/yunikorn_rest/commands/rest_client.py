@@ -267,13 +267,16 @@ class RestConnection:
         headers = self._accepted(answer).headers
         return JsonPart(self._json(answer), headers.get("etag", ""), headers.get("x-continue", ""))
 
-    def pieces(self, path: str) -> Iterator[bytes]:
+    def pieces(self, path: str, longest: float | None = None) -> Iterator[bytes]:
         """Yield the body of an answer in pieces, as they arrive; raises `UsageError`.
 
-        `path` begins with a slash, and is not below `/ws/v1`.
+        `path` begins with a slash. The server may take `longest` seconds for the first piece, if that is more
+        than for other requests.
         """
         url = f"{str(self._client.base_url).rstrip('/')}{path}"
-        with self._errors(), self._client.stream("GET", url) as answer:
+        usual = self._client.timeout
+        timeout = _httpx().Timeout(usual.connect, read=max(usual.read or 0, longest or 0))
+        with self._errors(), self._client.stream("GET", url, timeout=timeout) as answer:
             yield from self._accepted(answer).iter_bytes()
 
     # -- changes ---------------------------------------------------------------------------------------

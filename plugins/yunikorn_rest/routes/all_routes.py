@@ -25,6 +25,7 @@ from yunikorn_rest.routes import (
     profiling_routes,
     scheduler_routes,
     setting_routes,
+    snapshot_route,
     topology_route,
     usage_routes,
 )
@@ -56,6 +57,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *history_routes.ENDPOINTS,
     *plugin_route.ENDPOINTS,
     *dump_routes.ENDPOINTS,
+    *snapshot_route.ENDPOINTS,
     *profiling_routes.ENDPOINTS,
     *operator_routes.ENDPOINTS,
     *setting_routes.ENDPOINTS,
