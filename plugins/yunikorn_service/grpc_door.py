@@ -165,7 +165,7 @@ def _patience(patience: Patience, callback: float | None) -> Patience:
 def _server(tls: ServerTls | None) -> type[Server]:
     # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
-    # gRPC would start its threads again in the child that writes a snapshot, and the fork would wait for them.
+    # gRPC would start its threads in the child that writes a snapshot, and the fork would wait for that.
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     otherwise = " (or run without a network: --grpc off --demo)"
     with importing_extra("grpc", "to serve over the network", otherwise):
