@@ -15,57 +15,58 @@ docs/backfilling.md.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 
 import attrs
 
-from yunikorn.api import Ask, Context, Node, Predicate, ReservationPolicy, Task, hookimpl
+from yunikorn.api import Ask, Context, Node, Predicate, ReservationPolicy, Resource, Task, hookimpl
+from yunikorn_policies.expected_ends import (
+    NEVER,
+    SECOND,
+    Amounts,
+    ExpectedEnds,
+    Rooms,
+    RunningTask,
+    end_of,
+    gains_of,
+    subtract,
+)
+from yunikorn_policies.pooled_room import PooledRoom
 
-SECOND = 1_000_000_000
-NEVER = 2**62
-"""Time (ns) of what is not expected to happen."""
-SHORTEST_OVERRUN = 60 * SECOND
-"""Shortest time by which the estimate of a task is extended that runs longer."""
 EPOCHS = 10**9 * SECOND
 """Time (ns) from which on a clock counts from 1970; others count from the begin of a simulation."""
 MOST_PASSED = 1000
 """Number of waiting requests with room that are passed in the search for the first one without."""
-Amounts = dict[str, int]
-Taken = tuple[Amounts, Mapping[str, int], int]
-"""Amounts from which others were taken, a number of times."""
 Members = Sequence[tuple[Ask, int]]
-
-
-@attrs.define(eq=False)
-class RunningTask:
-    """A task that runs."""
-
-    task: Task
-    node: str
-    placed: int
+Gains = tuple[Amounts, list[RunningTask], list[tuple[int, int]]]
+"""Amounts of a node that are free, its tasks, and the times from which on more members fit."""
 
 
 @attrs.define(eq=False)
 class StartPlan:
-    """The times to come, as they look at one moment."""
+    """The times to come, which are absolute: a plan is right until something else happens than it says."""
 
-    made: tuple[int, int]
-    """Number of changes, and time (ns), when the plan was made."""
+    changes: int
+    """Number of changes when the plan was made."""
     first: Ask
     """First request without room, or the first member of a gang."""
     start: int
     """Time (ns) at which there is room for it."""
-    starts: dict[Ask, int]
+    kept: dict[str, Amounts]
+    """Amounts by node that the first one gets at that time."""
+    starts: dict[Ask, int] = attrs.field(factory=dict)
     """Times (ns) from which requests may start, by request or member."""
-    spare: dict[str, Amounts] = attrs.field(factory=dict)
-    """Amounts by node that stay free when the first one has started."""
     ahead: frozenset[Ask] = frozenset()
     """Requests up to the first one without room, which wait for none behind them."""
-    is_cut: bool = False
-    """True if some that wait have no time yet."""
+    started: set[Ask] = attrs.field(factory=set)
+    """Requests with a time that have started since."""
+    demand: Amounts = attrs.field(factory=dict)
+    """What runs and waits in all queues, when it was last seen that the others still wait."""
+    checked: tuple[int, int] = (-1, -1)
+    """Version of the books and time (ns) at which the plan was found to be right."""
 
 
 Judged = tuple[StartPlan, bool]
@@ -81,18 +82,22 @@ class Backfilling(ReservationPolicy, Predicate):
     assumed: float = attrs.field(default=86_400.0, validator=attrs.validators.gt(0))
     """Run time in seconds of a task that no estimator knows."""
     _context: Context = attrs.field(init=False, default=Context("", lambda: 0))
-    _nodes: dict[str, Node] = attrs.field(init=False, factory=dict)
-    _runs: dict[str, RunningTask] = attrs.field(init=False, factory=dict)
+    _ends: ExpectedEnds = attrs.field(init=False, factory=ExpectedEnds)
     _tried: dict[str, list[Task]] = attrs.field(init=False, factory=dict)
     """Members of a gang that are placed on trial, by node."""
-    _gone: dict[str, Task] = attrs.field(init=False, factory=dict)
+    _gone: dict[str, RunningTask] = attrs.field(init=False, factory=dict)
     """Tasks that were removed since the latest question."""
     _plan: StartPlan | None = attrs.field(init=False, default=None)
-    _explained: StartPlan | None = attrs.field(init=False, default=None)
-    """Plan that explanations use, which have no influence on decisions."""
     _judged: Judged | None = attrs.field(init=False, default=None)
+    _explained: Judged | None = attrs.field(init=False, default=None)
+    """Answer that explanations use, which have no influence on decisions."""
     _changes: int = attrs.field(init=False, default=0)
     """Number of changes after which a plan is made again."""
+    _gains: dict[Ask, dict[str, Gains]] = attrs.field(init=False, factory=dict)
+    """When members of the first one fit, by node."""
+    _roomy: dict[Ask, bool] = attrs.field(init=False, factory=dict)
+    """True for requests with room, as of `_roomy_at`."""
+    _roomy_at: int = attrs.field(init=False, default=-1)
 
     def opened(self, context: Context) -> None:
         """Keep the clock, the estimates and the list of what waits."""
@@ -115,24 +120,20 @@ class Backfilling(ReservationPolicy, Predicate):
         if uuid is None:
             self._tried.setdefault(node.id, []).append(task)
             return
-        self._explained = None
-        self._gone.pop(uuid, None)
-        placed: int = task.placed  # type: ignore[attr-defined]
-        self._runs[uuid] = RunningTask(task, node.id, placed)
-        plan = self._plan
-        if plan is None or node.id not in plan.spare:
-            return
-        if placed + self._time_of(task, 0.0) > plan.start:
-            _subtract(plan.spare[node.id], task.resource)
-            if min(plan.spare[node.id].values()) < 0:
-                self._plan = None  # It took room that the first one counts with, which comes later now.
+        run = self._gone.pop(uuid, None)
+        if run is None or run.task is not task or run.node != node.id:
+            placed: int = task.placed  # type: ignore[attr-defined]
+            end = placed + self._time_of(task, 0.0)
+            run = RunningTask(task, node.id, placed, end, end)
+        self._ends.add(uuid, run)
 
     def released(self, task: Task, node: Node) -> None:
         """Remove a task; what follows is planned again."""
         uuid = getattr(task, "uuid", None)
         if uuid is not None:
-            self._runs.pop(uuid, None)
-            self._gone[uuid] = task
+            run = self._ends.remove(uuid)
+            if run is not None:
+                self._gone[uuid] = run
             self._changes += 1
             return
         tried = self._tried.get(node.id, [])
@@ -143,39 +144,78 @@ class Backfilling(ReservationPolicy, Predicate):
 
     def node_added(self, node: Node) -> None:
         """Count with a node from now on."""
-        self._nodes[node.id] = node
+        self._ends.nodes[node.id] = node
+        self._ends.version += 1
         self._changes += 1
 
     def node_removed(self, node: Node) -> None:
         """Count with a node no more."""
-        self._nodes.pop(node.id, None)
+        self._ends.nodes.pop(node.id, None)
+        self._ends.version += 1
         self._changes += 1
 
     # -- questions ----------------------------------------------------------------------------------
 
     def ask_class(self, ask: Ask) -> Hashable:
-        """Return the estimated run time: equal requests that run equally long may start equally early."""
-        return self._time_of(ask, 0.0) // SECOND
+        """Return what decides about equal requests: the estimated run time, and what their order is made of.
+
+        Of two requests with equal classes, the later one never may start if the earlier one may not.
+        """
+        queue = "" if ask.app.queue is None else ask.app.queue.path
+        return self._time_of(ask, 0.0) // SECOND, ask.priority, queue
 
     def prepare(self, ask: Ask) -> Judged | None:
         """Return the plan, and if the request may start anywhere; None if there is nothing to delay."""
         if self._is_preempting():
             return None
-        now = self._context.now()
-        if self._context.hypothetical():
-            plan = self._explained = self._made(now, ask, self._explained)
-            return None if plan is None else (plan, self._may_start(ask, plan, now))
+        hypothetical = self._context.hypothetical()
         if not self._tried:
-            plan = self._plan = self._made(now, ask, self._plan)
-            self._judged = None if plan is None else (plan, self._may_start(ask, plan, now))
-        return self._judged
+            judged = self._explain(ask) if hypothetical else self._decide(ask)
+            if hypothetical:
+                self._explained = judged
+            else:
+                self._judged = judged
+        return self._explained if hypothetical else self._judged
 
     def _is_preempting(self) -> bool:
         """Return True if tasks that still run were removed on trial: no plan refuses preemption."""
-        if any(uuid in task.app.allocations for uuid, task in self._gone.items()):
+        if any(uuid in run.task.app.allocations for uuid, run in self._gone.items()):
             return True
         self._gone.clear()
         return False
+
+    def _decide(self, ask: Ask) -> Judged | None:
+        now = self._context.now()
+        plan = self._made(now, ask, self._plan_at(now))
+        # That the request itself delays none does not mean that there is no plan for others.
+        self._plan = plan or self._plan
+        return None if plan is None else (plan, self._may_start(ask, plan, now))
+
+    def _explain(self, ask: Ask) -> Judged | None:
+        """Answer as `_decide` does, and leave everything as it was."""
+        now, changes = self._context.now(), self._changes
+        with self._ends.trial():
+            known = self._plan_at(now)
+            plan = self._made(now, ask, None if known is None else attrs.evolve(known))
+            self._changes = changes
+            return None if plan is None else (plan, self._may_start(ask, plan, now))
+
+    def _plan_at(self, now: int) -> StartPlan | None:
+        """Return the plan if it is still right: nothing ended, and nothing takes room that it counts with."""
+        self._renew(now)
+        plan = self._plan
+        if plan is None or plan.changes != self._changes or plan.start < now:
+            return None
+        if plan.checked != (self._ends.version, now):
+            for key, amounts in plan.kept.items():
+                node = self._ends.nodes[key]
+                room = self._ends.room_at(node, plan.start)
+                if not self._context.usable(None, node) or any(
+                    room.get(name, 0) < amount for name, amount in amounts.items()
+                ):
+                    return None
+            plan.checked = (self._ends.version, now)
+        return plan
 
     def check(self, ask: Ask, node: Node, judged: Judged | None) -> str | None:
         """Return None if the request may start on the node, else for what it waits."""
@@ -189,13 +229,13 @@ class Backfilling(ReservationPolicy, Predicate):
 
     def reason(self, ask: Ask) -> str | None:
         """Return what a request waits behind, and when it or that is expected to start."""
-        now = self._context.now()
-        plan = self._explained = self._made(now, ask, self._explained)
-        if plan is None:
+        judged = self._explain(ask)
+        if judged is None:
             return None
+        plan, may_start = judged
         if ask.app is plan.first.app and ask in plan.starts:
             return f"is the first that waits for room, and is expected to start at {clock(plan.start)}"
-        return None if self._may_start(ask, plan, now) else self._reason(ask, plan)
+        return None if may_start else self._reason(ask, plan)
 
     def _made(self, now: int, ask: Ask, known: StartPlan | None) -> StartPlan | None:
         """Return the plan for a request, which may be a known one; None if nothing waits for room."""
@@ -205,9 +245,12 @@ class Backfilling(ReservationPolicy, Predicate):
         return plan.starts.get(ask, NEVER) <= now
 
     def _is_spare(self, ask: Ask, node: Node, plan: StartPlan) -> bool:
-        room = dict(plan.spare.get(node.id, {}))
-        for task in self._tried.get(node.id, ()):
-            _subtract(room, task.resource)
+        """Return True if the request leaves what is kept on the node; it has room now."""
+        kept = plan.kept.get(node.id)
+        if kept is None:
+            return True
+        room = self._ends.room_at(node, plan.start)
+        subtract(room, kept)
         return all(room.get(name, 0) >= amount for name, amount in ask.resource.items())
 
     def _reason(self, ask: Ask, plan: StartPlan) -> str:
@@ -218,89 +261,99 @@ class Backfilling(ReservationPolicy, Predicate):
 
     # -- times --------------------------------------------------------------------------------------
 
+    def _renew(self, now: int) -> bool:
+        """Expect later ends of late tasks; return True if there are any."""
+        return self._ends.renew(now, self._time_of)
+
     def _time_of(self, task: Task, age: float) -> int:
         """Return the estimated run time of a task (ns)."""
         found = self._context.run_time(task, age)
         seconds = self.assumed if found is None else found.high if self.by == "high" else found.median
         return round(seconds * SECOND)
 
-    def _ends(self, now: int) -> list[tuple[int, RunningTask]]:
-        """Return the tasks that run with their estimated ends (ns), the first end first.
-
-        A task that runs longer than estimated is expected to run on for as long as it is late.
-        """
-        found = []
-        for run in self._runs.values():
-            expected = end = run.placed + self._time_of(run.task, 0.0)
-            if end < now:
-                end = run.placed + self._time_of(run.task, (now - run.placed) / SECOND)
-                if end <= now:
-                    end = now + max(now - expected, SHORTEST_OVERRUN)
-            found.append((end, run))
-        return sorted(found, key=lambda one: one[0])
-
     def _has_room(self, members: Members) -> bool:
         """Return True if the nodes have room for all members now."""
-        order = list(self._nodes.values())
-        return self._fit(members, order, {node.id: dict(node.available) for node in order}) is not None
+        if self._roomy_at != self._ends.version:
+            self._roomy, self._roomy_at = {}, self._ends.version
+        found = self._roomy.get(members[0][0])
+        if found is None:
+            has_room = self._fit(members, list(self._ends.nodes.values()), Rooms(_available))
+            found = self._roomy[members[0][0]] = has_room
+        return found
 
-    def _fit(self, members: Members, order: Sequence[Node], *rooms: dict[str, Amounts]) -> list[Taken] | None:
-        """Take the members from nodes in this order, with room in each of `rooms`; None without room."""
+    def _fit(self, members: Members, order: Sequence[Node], *rooms: Rooms) -> bool:
+        """Take the members from nodes in this order, with room in each of `rooms`; False without room."""
         usable = self._context.usable
-        found: list[Taken] = []
+        found: list[tuple[Node, Resource, int]] = []
         for ask, count in sorted(members, key=lambda one: -sum(one[0].resource.values())):
             left, size = count, [(name, amount) for name, amount in ask.resource.items() if amount]
             for node in order:
-                here = [room[node.id] for room in rooms]
+                here = [room.of(node) for room in rooms]
                 most = min([room.get(name, 0) // amount for room in here for name, amount in size] or [left])
                 if most > 0 and usable(ask, node):
                     taken = min(most, left)
-                    found += [(room, ask.resource, taken) for room in here]
-                    for room in here:
-                        _subtract(room, ask.resource, taken)
+                    found.append((node, ask.resource, taken))
+                    for each in rooms:
+                        each.take(node, ask.resource, taken)
                     left -= taken
                     if not left:
                         break
             if left:
-                _give_back(found)
-                return None
-        return found
+                for node, amounts, times in found:
+                    for each in rooms:
+                        each.take(node, amounts, -times)
+                return False
+        return True
 
-    def _keep_room(
-        self, members: Members, allowed: dict[Ask, int], made: tuple[int, int]
-    ) -> StartPlan | None:
+    def _keep_room(self, members: Members, now: int) -> StartPlan | None:
         """Return the plan for the first one without room; None if there will never be room for it."""
-        ends = self._ends(made[1])
-        times = sorted({made[1], *(end for end, _ in ends)})
-        low, high = 0, len(times)
-        while low < high:
-            middle = (low + high) // 2
-            if self._spare_at(times[middle], ends, members) is None:
-                low = middle + 1
-            else:
-                high = middle
-        spare = None if low == len(times) else self._spare_at(times[low], ends, members)
-        return None if spare is None else StartPlan(made, members[0][0], times[low], allowed, spare)
+        if members[0][0] not in self._gains:
+            self._gains = {ask: {} for ask, _ in members}
+        start = max(self._first_time(ask, count, now) for ask, count in members)
+        if start == NEVER:
+            return None
+        kept = self._kept_at(start, members)
+        if kept is None:  # Members of several sizes want the same room.
+            times = sorted({run.end for run in self._ends.runs.values() if run.end > start})
+            low, high = 0, len(times)
+            while low < high:
+                middle = (low + high) // 2
+                if self._kept_at(times[middle], members) is None:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == len(times):
+                return None
+            start = times[low]
+            kept = self._kept_at(start, members)
+        return None if kept is None else StartPlan(self._changes, members[0][0], start, kept)
 
-    def _spare_at(
-        self, time: int, ends: Sequence[tuple[int, RunningTask]], members: Members
-    ) -> dict[str, Amounts] | None:
-        """Return what is left on each node at a time when the members have started; None without room.
+    def _first_time(self, ask: Ask, count: int, now: int) -> int:
+        """Return the earliest time (ns) at which equal members have room, or `NEVER`."""
+        usable, known = self._context.usable, self._gains.setdefault(ask, {})
+        times: list[tuple[int, int]] = []
+        for node in self._ends.nodes.values():
+            if usable(ask, node):
+                gains, runs = known.get(node.id), self._ends.on(node.id)
+                if gains is None or gains[0] != node.available or gains[1] is not runs:
+                    found = list(gains_of(self._ends, node, ask.resource, count))
+                    gains = known[node.id] = dict(node.available), runs, found
+                times += gains[2]
+        times.sort()
+        fitting = 0
+        for time, more in times:
+            fitting += more
+            if fitting >= count:
+                return max(time, now)
+        return NEVER
+
+    def _kept_at(self, time: int, members: Members) -> dict[str, Amounts] | None:
+        """Return what the members get on each node at a time; None without room.
 
         They take the nodes that become free last, so that others find the rest now.
         """
-        free = {node.id: dict(node.available) for node in self._nodes.values()}
-        freed = dict.fromkeys(free, -1)
-        for number, (end, run) in enumerate(ends):
-            if end > time:
-                break
-            if run.node in free:
-                room = free[run.node]
-                for name, amount in run.task.resource.items():
-                    room[name] = room.get(name, 0) + amount
-                freed[run.node] = number
-        order = sorted(self._nodes.values(), key=lambda node: -freed[node.id])
-        return None if self._fit(members, order, free) is None else free
+        rooms = Rooms(lambda node: self._ends.room_at(node, time))
+        return rooms.taken if self._fit(members, self._ends.freed_last(time), rooms) else None
 
 
 @attrs.define(eq=False)
@@ -310,65 +363,25 @@ class EasyBackfilling(Backfilling):
     name = "easy"
 
     def _made(self, now: int, ask: Ask, known: StartPlan | None) -> StartPlan | None:
-        made, allowed = (self._changes, now), dict[Ask, int]()
+        allowed: dict[Ask, int] = {}
         for passed, members in enumerate(self._context.waiting()):
-            if known is not None and known.made == made and known.first is members[0][0]:
-                known.starts |= allowed
+            allowed |= dict.fromkeys([one for one, _ in members], now)
+            if known is not None and known.first is members[0][0]:
+                known.starts = allowed
                 return known
             if passed >= MOST_PASSED:
                 break
-            allowed |= dict.fromkeys([one for one, _ in members], now)
             # One with room starts now, or waits for something else.
             has_room = self._has_room(members)
             if has_room and ask in allowed:
                 return None
-            if not has_room and (plan := self._keep_room(members, allowed, made)) is not None:
+            if not has_room and (plan := self._keep_room(members, now)) is not None:
+                plan.starts = allowed
                 return plan
         return None
 
     def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
         return ask in plan.starts or now + self._time_of(ask, 0.0) <= plan.start
-
-
-class PooledRoom:
-    """Free amounts of all nodes together over the times to come."""
-
-    def __init__(self, now: int, free: Amounts) -> None:
-        self.times, self.free = [now], [free]
-
-    def release(self, time: int, amounts: Mapping[str, int]) -> None:
-        """Add amounts from a time on."""
-        at = self._cut(time)
-        for room in self.free[at:]:
-            for name, amount in amounts.items():
-                room[name] = room.get(name, 0) + amount
-
-    def begin(self, amounts: Mapping[str, int], time: int, since: int = 0) -> int:
-        """Return the earliest time (ns), not before `since`, with room for a time, or `NEVER`."""
-        needed = [(name, amount) for name, amount in amounts.items() if amount]
-        start = self._cut(since)
-        for at in range(start, len(self.free)):
-            if self.times[at] >= self.times[start] + time and at > start:
-                break
-            if any(self.free[at].get(name, 0) < amount for name, amount in needed):
-                start = at + 1
-        return self.times[start] if start < len(self.times) else NEVER
-
-    def take(self, amounts: Mapping[str, int], time: int, begin: int) -> None:
-        """Take amounts from a begin on for a time (ns)."""
-        first, last = self._cut(begin), self._cut(begin + time)
-        for room in self.free[first:last]:
-            _subtract(room, amounts)
-
-    def _cut(self, time: int) -> int:
-        """Return the place of a time, which becomes the begin of a part."""
-        at = bisect_left(self.times, time)
-        if at == len(self.times) or self.times[at] != time:
-            if at == 0:
-                return 0
-            self.times.insert(at, time)
-            self.free.insert(at, dict(self.free[at - 1]))
-        return at
 
 
 @attrs.define
@@ -377,13 +390,21 @@ class RoomToCome:
 
     now: int
     nodes: Sequence[Node]
-    free: dict[str, Amounts]
+    free: Rooms
     """Free amounts by node, without what starts now."""
-    later: dict[str, Amounts]
-    """Free amounts by node when all that runs has ended."""
     pool: PooledRoom
-    spare: dict[str, Amounts] = attrs.field(factory=dict)
+    spare: Rooms | None = None
     """Amounts by node that stay free when the first one without room has started."""
+    begins: dict[Resource, list[tuple[int, int]]] = attrs.field(factory=dict)
+    """Run times and begins of those of equal amounts: a later one that is not shorter begins no earlier."""
+
+    def begin(self, amounts: Resource, time: int, since: int) -> int:
+        """Return the earliest time (ns), not before `since`, with room for a time, or `NEVER`."""
+        known = self.begins.setdefault(amounts, [])
+        since = max([since, *(begin for shorter, begin in known if shorter <= time)])
+        found = since if since == NEVER else self.pool.begin(amounts, time, since)
+        known.append((time, found))
+        return found
 
 
 @attrs.define(eq=False)
@@ -398,66 +419,115 @@ class ConservativeBackfilling(Backfilling):
     depth: int = attrs.field(default=500, validator=attrs.validators.ge(1))
     """Number of waiting requests and gangs that get a time; others wait until they are among them."""
 
+    def placed(self, task: Task, node: Node) -> None:
+        """Add a task; one that starts before its time changes those of others."""
+        is_back = getattr(task, "uuid", None) in self._gone
+        super().placed(task, node)
+        if is_back or self._plan is None or not hasattr(task, "uuid"):
+            return
+        now, known = self._context.now(), self._plan.starts.items()
+        due = (one for one, begin in known if begin <= now and one.key == task.key and one.app is task.app)
+        ask = next(due, None)
+        if ask is None:
+            self._changes += 1
+        else:
+            self._plan.started.add(ask)
+
+    def _renew(self, now: int) -> bool:
+        is_late = super()._renew(now)
+        self._changes += is_late
+        return is_late
+
     def _made(self, now: int, ask: Ask, known: StartPlan | None) -> StartPlan | None:
-        made = (self._changes, now)
-        if known is not None and known.made == made and (known.is_cut or ask in known.starts):
+        demand = _demand(ask)
+        if known is not None and ask in known.starts and known.demand == demand:
             return known
-        room, plan, starts = self._room_from(now), None, dict[Ask, int]()
-        waiting = self._context.waiting()
-        for members in islice(waiting, self.depth):
-            time = max(self._time_of(one, 0.0) for one, _ in members)
-            begin = self._begin(members, time, room, plan)
-            if now < begin < NEVER and plan is None:
-                asks = [one for one, _ in members]
-                plan = self._keep_room(members, dict(starts), made)
-                if plan is not None:
-                    plan.ahead = frozenset([*starts, *asks])
-                    room.spare = {key: dict(amounts) for key, amounts in plan.spare.items()}
-                    begin = room.pool.begin(_sum_of(members), time, plan.start)
-                else:
-                    begin = NEVER
-            if begin < NEVER:
-                room.pool.take(_sum_of(members), time, begin)
-            starts |= dict.fromkeys([one for one, _ in members], begin)
+        if known is not None:
+            order = islice(self._context.waiting(), self.depth)
+            present = {one for members in order for one, _ in members}
+            is_new = ask in present and ask not in known.starts
+            if not is_new and known.starts.keys() <= present | known.started:
+                known.demand = demand
+                return known
+        plan = self._planned(now, ask)
         if plan is not None:
-            plan.starts, plan.is_cut = starts, next(waiting, None) is not None
+            plan.demand = demand
         return plan
 
-    def _room_from(self, now: int) -> RoomToCome:
-        """Return the room of the nodes that others may use."""
-        nodes = [node for node in self._nodes.values() if self._context.usable(None, node)]
-        free = {node.id: dict(node.available) for node in nodes}
-        later = {key: dict(room) for key, room in free.items()}
-        total: Amounts = {}
-        for room in free.values():
-            _subtract(total, {name: max(amount, 0) for name, amount in room.items()}, -1)
-        pool = PooledRoom(now, total)
-        for end, run in self._ends(now):
-            if run.node in later:
-                pool.release(end, run.task.resource)
-                for rooms in (free, later) if end <= now else (later,):
-                    _subtract(rooms[run.node], run.task.resource, -1)
-        return RoomToCome(now, nodes, free, later, pool)
+    def _planned(self, now: int, ask: Ask) -> StartPlan | None:
+        """Return a new plan; None if the request may start, or none is without room."""
+        waiting = islice(self._context.waiting(), self.depth)
+        nodes = [node for node in self._ends.nodes.values() if self._context.usable(None, node)]
+        free = Rooms(partial(self._room_at, now))
+        starting: list[Members] = []
+        for members in waiting:
+            if not self._fit(members, nodes, free):
+                break
+            if any(one is ask for one, _ in members):
+                return None
+            starting.append(members)
+        else:
+            return None
+        room = RoomToCome(now, nodes, free, self._pool(now, nodes))
+        starts = {one: now for each in starting for one, _ in each}
+        for each in starting:
+            room.pool.take(_sum_of(each), self._longest(each), now)
+        plan: StartPlan | None = None
+        for each in (members, *waiting):
+            begin = NEVER
+            if plan is not None:
+                begin = self._begin(each, room, plan)
+            elif (plan := self._keep_room(each, now)) is not None:
+                plan.ahead = frozenset([*starts, *(one for one, _ in each)])
+                room.spare = Rooms(partial(self._spare_of, plan))
+                begin = room.pool.begin(_sum_of(each), self._longest(each), plan.start)
+            elif self._fit(each, nodes, free):
+                begin = now
+            if begin < NEVER:
+                room.pool.take(_sum_of(each), self._longest(each), begin)
+            starts |= dict.fromkeys([one for one, _ in each], begin)
+        if plan is not None:
+            plan.starts = starts
+        return plan
 
-    def _begin(self, members: Members, time: int, room: RoomToCome, plan: StartPlan | None) -> int:
-        """Return when the members may start; what starts now has taken its room on nodes."""
-        amounts = _sum_of(members)
-        begin = room.pool.begin(amounts, time)
+    def _longest(self, members: Members) -> int:
+        return max(self._time_of(one, 0.0) for one, _ in members)
+
+    def _spare_of(self, plan: StartPlan, node: Node) -> Amounts:
+        """Return what the first one leaves on a node."""
+        room = self._ends.room_at(node, plan.start)
+        subtract(room, plan.kept.get(node.id, {}))
+        return room
+
+    def _pool(self, now: int, nodes: Sequence[Node]) -> PooledRoom:
+        """Return the room of the nodes that others may use."""
+        total: Amounts = {}
+        for node in nodes:
+            subtract(total, {name: max(amount, 0) for name, amount in node.available.items()}, -1)
+        ids = {node.id for node in nodes}
+        runs = sorted((run for run in self._ends.runs.values() if run.node in ids), key=end_of)
+        return PooledRoom(now, total, [(run.end, run.task.resource) for run in runs])
+
+    def _room_at(self, time: int, node: Node) -> Amounts:
+        return self._ends.room_at(node, time)
+
+    def _begin(self, members: Members, room: RoomToCome, plan: StartPlan) -> int:
+        """Return when members after the first ones without room may start."""
+        amounts, time = _sum_of(members), self._longest(members)
+        begin = room.begin(amounts, time, room.now)
         if begin == room.now:
             # What runs when the first one starts must leave it the room that is kept for it.
-            is_short = plan is None or room.now + time <= plan.start
-            rooms = (room.free,) if is_short else (room.free, room.spare)
-            if self._fit(members, room.nodes, *rooms) is not None:
+            is_short = room.spare is None or room.now + time <= plan.start
+            rooms = (room.free,) if room.spare is None or is_short else (room.free, room.spare)
+            if self._fit(members, room.nodes, *rooms):
                 return begin
-            following = bisect_left(room.pool.times, room.now + 1)
-            if following == len(room.pool.times):
-                return NEVER
-            begin = room.pool.begin(amounts, time, room.pool.times[following])
-        taken = self._fit(members, room.nodes, room.later)
-        if taken is None:
-            return NEVER
-        _give_back(taken)
-        return begin
+            following = room.pool.following(room.now)
+            begin = NEVER if following == NEVER else room.pool.begin(amounts, time, following)
+        return begin if begin < NEVER and self._fit(members, room.nodes, self._ended()) else NEVER
+
+    def _ended(self) -> Rooms:
+        """Return the room of the nodes when all that runs has ended."""
+        return Rooms(partial(self._room_at, NEVER))
 
     def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
         if plan.starts.get(ask, NEVER) > now:
@@ -465,25 +535,26 @@ class ConservativeBackfilling(Backfilling):
         return ask in plan.ahead or now + self._time_of(ask, 0.0) <= plan.start
 
     def _is_spare(self, ask: Ask, node: Node, plan: StartPlan) -> bool:
-        return plan.starts.get(ask, NEVER) <= plan.made[1] and super()._is_spare(ask, node, plan)
+        return plan.starts.get(ask, NEVER) <= self._context.now() and super()._is_spare(ask, node, plan)
 
 
-def _subtract(room: Amounts, amounts: Mapping[str, int], times: int = 1) -> None:
-    for name, amount in amounts.items():
-        room[name] = room.get(name, 0) - amount * times
+def _available(node: Node) -> Mapping[str, int]:
+    return node.available
 
 
-def _give_back(taken: Sequence[Taken]) -> None:
-    for room, amounts, times in taken:
-        _subtract(room, amounts, -times)
+def _demand(ask: Ask) -> Amounts:
+    """Return what runs and waits in all queues."""
+    queue = ask.app.queue
+    while queue is not None and queue.parent is not None:
+        queue = queue.parent
+    return {} if queue is None else dict(queue.demand)
 
 
-def _sum_of(members: Members) -> Amounts:
+def _sum_of(members: Members) -> Resource:
     found: Amounts = {}
     for ask, count in members:
-        for name, amount in ask.resource.items():
-            found[name] = found.get(name, 0) + amount * count
-    return found
+        subtract(found, ask.resource, -count)
+    return Resource(found)
 
 
 def clock(time: int) -> str:

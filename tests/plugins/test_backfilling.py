@@ -19,7 +19,8 @@ from yunikorn_lab.simulation.reader import read_workload
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.yardstick import EasyMachine, RigidJob, easy_waits
-from yunikorn_policies.backfilling import NEVER, PooledRoom
+from yunikorn_policies.expected_ends import NEVER
+from yunikorn_policies.pooled_room import PooledRoom
 from yunikorn_snapshots.restored_snapshot import restored_scheduler
 from yunikorn_snapshots.snapshots import take_snapshot
 from yunikorn_testing import (
@@ -266,9 +267,7 @@ def test_tasks_that_no_estimator_knows_have_an_assumed_run_time(scheduler: MakeS
 
 
 def test_pool_takes_the_earliest_time_with_room_for_the_whole_duration() -> None:
-    pool = PooledRoom(0, {"vcore": 2})
-    pool.release(10, {"vcore": 2})
-    pool.release(20, {"vcore": 4})
+    pool = PooledRoom(0, {"vcore": 2}, [(10, {"vcore": 2}), (20, {"vcore": 4})])
 
     def take(cores: int, time: int) -> int:
         begin = pool.begin({"vcore": cores}, time)
