@@ -111,7 +111,8 @@ MAY_IMPORT = {
     "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
     "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,
-    "yunikorn_lab.simulation": INTERFACE | {"yunikorn_commands", "yunikorn_history", "yunikorn_snapshots"},
+    "yunikorn_lab.simulation": INTERFACE
+    | {"yunikorn_commands", "yunikorn_history", "yunikorn_plugins", "yunikorn_snapshots"},
     "yunikorn_lab.reporting": INTERFACE | {"yunikorn_commands", "yunikorn_lab", "yunikorn_lab.simulation"},
     "yunikorn_lab.history_reports": COMMANDS | {"yunikorn_history", "yunikorn_lab.reporting"},
     "yunikorn_lab.commands": COMMANDS

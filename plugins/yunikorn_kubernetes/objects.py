@@ -240,6 +240,7 @@ class PodSpec(ApiStruct, frozen=True):
     resource_claims: tuple[Json, ...] = ()
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     scheduling_group: SchedulingGroup | None = None
 
 

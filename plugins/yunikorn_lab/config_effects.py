@@ -12,6 +12,8 @@ from yunikorn.config.yaml_reading import Findings
 from yunikorn.quantities import spell_amount
 from yunikorn.resources import smaller_of
 
+BACKFILLING = ("easy", "conservative")
+"""Reservation policies that need run times."""
 USER = "user"
 FALLBACK = f"{ROOT}.default"
 """Queue in which the recovery rule places applications, whatever the rules are."""
@@ -24,6 +26,18 @@ def check_effects(partitions: Iterable[PartitionDraft], findings: Findings) -> N
         used = _check_rules(rules, root, findings)
         _check_queues(rules[:used], rules[used:], root, findings)
         _check_limits(root, {}, findings)
+        _check_estimators(partition, findings)
+
+
+def _check_estimators(partition: PartitionDraft, findings: Findings) -> None:
+    """Warn about backfilling that knows no run times."""
+    policy = partition.reservations.name
+    if policy in BACKFILLING and not partition.estimators:
+        text = (
+            f"{policy} assumes that each task runs as long, because the partition names no estimators of run"
+            " times: add estimators: [request, learned]"
+        )
+        findings.warning(partition.table.spot("reservations"), text)
 
 
 # -- rules and queues -------------------------------------------------------------------------------------

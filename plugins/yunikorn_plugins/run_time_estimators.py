@@ -146,8 +146,11 @@ class RunTimesOfFile(LearnedRunTimes):
         self._known = RunTimes(recent=self.recent)
         problems: list[str] = []
         with Path(self.path).open(encoding="utf-8-sig", newline="") as lines:
-            for names, seconds in _rows(csv.reader(lines), problems):
-                self._known.add(names, bucket_of(round(seconds * 1000)))
+            try:
+                for names, seconds in _rows(csv.reader(lines), problems):
+                    self._known.add(names, bucket_of(round(seconds * 1000)))
+            except (csv.Error, UnicodeDecodeError) as error:
+                problems.append(f"it is no CSV file with texts of at most 131,072 characters: {error}")
         if problems:
             more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
             raise ValueError(f"{self.path}: {'; '.join(problems[:5])}{more}")

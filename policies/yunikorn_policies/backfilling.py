@@ -28,7 +28,7 @@ from yunikorn_policies.expected_ends import (
     SECOND,
     Amounts,
     ExpectedEnds,
-    Rooms,
+    NodeRooms,
     RunningTask,
     end_of,
     gains_of,
@@ -38,6 +38,7 @@ from yunikorn_policies.pooled_room import PooledRoom
 
 EPOCHS = 10**9 * SECOND
 """Time (ns) from which on a clock counts from 1970; others count from the begin of a simulation."""
+MINUTE = 60 * SECOND
 MOST_PASSED = 1000
 """Number of waiting requests with room that are passed in the search for the first one without."""
 Members = Sequence[tuple[Ask, int]]
@@ -63,8 +64,10 @@ class StartPlan:
     """Requests up to the first one without room, which wait for none behind them."""
     started: set[Ask] = attrs.field(factory=set)
     """Requests with a time that have started since."""
-    demand: Amounts = attrs.field(factory=dict)
-    """What runs and waits in all queues, when it was last seen that the others still wait."""
+    seen: tuple[int, Amounts] = (-1, {})
+    """Version of the books, and what runs and waits in all queues, when it was seen that the others wait."""
+    waiting: frozenset[Ask] = frozenset()
+    """Requests that waited then, down to the depth of the plan."""
     checked: tuple[int, int] = (-1, -1)
     """Version of the books and time (ns) at which the plan was found to be right."""
 
@@ -94,10 +97,15 @@ class Backfilling(ReservationPolicy, Predicate):
     _changes: int = attrs.field(init=False, default=0)
     """Number of changes after which a plan is made again."""
     _gains: dict[Ask, dict[str, Gains]] = attrs.field(init=False, factory=dict)
-    """When members of the first one fit, by node."""
+    """Times at which members of the first one fit, by node."""
     _roomy: dict[Ask, bool] = attrs.field(init=False, factory=dict)
     """True for requests with room, as of `_roomy_at`."""
     _roomy_at: int = attrs.field(init=False, default=-1)
+    _times: dict[Ask, int] = attrs.field(init=False, factory=dict)
+    """Estimated run times (ns) of requests in this minute."""
+    _minute: int = attrs.field(init=False, default=-1)
+    _decides: bool = attrs.field(init=False, default=False)
+    """True during a decision, and not during an explanation."""
 
     def opened(self, context: Context) -> None:
         """Keep the clock, the estimates and the list of what waits."""
@@ -186,10 +194,16 @@ class Backfilling(ReservationPolicy, Predicate):
 
     def _decide(self, ask: Ask) -> Judged | None:
         now = self._context.now()
-        plan = self._made(now, ask, self._plan_at(now))
-        # That the request itself delays none does not mean that there is no plan for others.
-        self._plan = plan or self._plan
-        return None if plan is None else (plan, self._may_start(ask, plan, now))
+        if now // MINUTE != self._minute:
+            self._minute, self._times = now // MINUTE, {}
+        self._decides = True
+        try:
+            plan = self._made(now, ask, self._plan_at(now))
+            # That the request itself delays none does not mean that there is no plan for others.
+            self._plan = plan or self._plan
+            return None if plan is None else (plan, self._may_start(ask, plan, now))
+        finally:
+            self._decides = False
 
     def _explain(self, ask: Ask) -> Judged | None:
         """Answer as `_decide` does, and leave everything as it was."""
@@ -265,6 +279,15 @@ class Backfilling(ReservationPolicy, Predicate):
         """Expect later ends of late tasks; return True if there are any."""
         return self._ends.renew(now, self._time_of)
 
+    def _wait_time(self, ask: Ask) -> int:
+        """Return the estimated run time of a request (ns), which is asked for once a minute."""
+        found = self._times.get(ask)
+        if found is None:
+            found = self._time_of(ask, 0.0)
+            if self._decides:
+                self._times[ask] = found
+        return found
+
     def _time_of(self, task: Task, age: float) -> int:
         """Return the estimated run time of a task (ns)."""
         found = self._context.run_time(task, age)
@@ -277,11 +300,11 @@ class Backfilling(ReservationPolicy, Predicate):
             self._roomy, self._roomy_at = {}, self._ends.version
         found = self._roomy.get(members[0][0])
         if found is None:
-            has_room = self._fit(members, list(self._ends.nodes.values()), Rooms(_available))
+            has_room = self._fit(members, list(self._ends.nodes.values()), NodeRooms(_available))
             found = self._roomy[members[0][0]] = has_room
         return found
 
-    def _fit(self, members: Members, order: Sequence[Node], *rooms: Rooms) -> bool:
+    def _fit(self, members: Members, order: Sequence[Node], *rooms: NodeRooms) -> bool:
         """Take the members from nodes in this order, with room in each of `rooms`; False without room."""
         usable = self._context.usable
         found: list[tuple[Node, Resource, int]] = []
@@ -352,7 +375,7 @@ class Backfilling(ReservationPolicy, Predicate):
 
         They take the nodes that become free last, so that others find the rest now.
         """
-        rooms = Rooms(lambda node: self._ends.room_at(node, time))
+        rooms = NodeRooms(lambda node: self._ends.room_at(node, time))
         return rooms.taken if self._fit(members, self._ends.freed_last(time), rooms) else None
 
 
@@ -381,7 +404,7 @@ class EasyBackfilling(Backfilling):
         return None
 
     def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
-        return ask in plan.starts or now + self._time_of(ask, 0.0) <= plan.start
+        return ask in plan.starts or now + self._wait_time(ask) <= plan.start
 
 
 @attrs.define
@@ -390,10 +413,10 @@ class RoomToCome:
 
     now: int
     nodes: Sequence[Node]
-    free: Rooms
+    free: NodeRooms
     """Free amounts by node, without what starts now."""
     pool: PooledRoom
-    spare: Rooms | None = None
+    spare: NodeRooms | None = None
     """Amounts by node that stay free when the first one without room has started."""
     begins: dict[Resource, list[tuple[int, int]]] = attrs.field(factory=dict)
     """Run times and begins of those of equal amounts: a later one that is not shorter begins no earlier."""
@@ -439,26 +462,25 @@ class ConservativeBackfilling(Backfilling):
         return is_late
 
     def _made(self, now: int, ask: Ask, known: StartPlan | None) -> StartPlan | None:
-        demand = _demand(ask)
-        if known is not None and ask in known.starts and known.demand == demand:
-            return known
+        seen = (self._ends.version, _demand(ask))
         if known is not None:
-            order = islice(self._context.waiting(), self.depth)
-            present = {one for members in order for one, _ in members}
-            is_new = ask in present and ask not in known.starts
-            if not is_new and known.starts.keys() <= present | known.started:
-                known.demand = demand
+            is_same = known.seen == seen
+            order = islice(self._context.waiting(), 0 if is_same else self.depth)
+            waiting = known.waiting if is_same else frozenset(one for each in order for one, _ in each)
+            is_new = ask in waiting and ask not in known.starts
+            if not is_new and (is_same or known.starts.keys() <= waiting | known.started):
+                known.seen, known.waiting = seen, waiting
                 return known
         plan = self._planned(now, ask)
         if plan is not None:
-            plan.demand = demand
+            plan.seen, plan.waiting = seen, frozenset(plan.starts)
         return plan
 
     def _planned(self, now: int, ask: Ask) -> StartPlan | None:
         """Return a new plan; None if the request may start, or none is without room."""
         waiting = islice(self._context.waiting(), self.depth)
         nodes = [node for node in self._ends.nodes.values() if self._context.usable(None, node)]
-        free = Rooms(partial(self._room_at, now))
+        free = NodeRooms(partial(self._room_at, now))
         starting: list[Members] = []
         for members in waiting:
             if not self._fit(members, nodes, free):
@@ -479,7 +501,7 @@ class ConservativeBackfilling(Backfilling):
                 begin = self._begin(each, room, plan)
             elif (plan := self._keep_room(each, now)) is not None:
                 plan.ahead = frozenset([*starts, *(one for one, _ in each)])
-                room.spare = Rooms(partial(self._spare_of, plan))
+                room.spare = NodeRooms(partial(self._spare_of, plan))
                 begin = room.pool.begin(_sum_of(each), self._longest(each), plan.start)
             elif self._fit(each, nodes, free):
                 begin = now
@@ -491,7 +513,7 @@ class ConservativeBackfilling(Backfilling):
         return plan
 
     def _longest(self, members: Members) -> int:
-        return max(self._time_of(one, 0.0) for one, _ in members)
+        return max(self._wait_time(one) for one, _ in members)
 
     def _spare_of(self, plan: StartPlan, node: Node) -> Amounts:
         """Return what the first one leaves on a node."""
@@ -525,14 +547,14 @@ class ConservativeBackfilling(Backfilling):
             begin = NEVER if following == NEVER else room.pool.begin(amounts, time, following)
         return begin if begin < NEVER and self._fit(members, room.nodes, self._ended()) else NEVER
 
-    def _ended(self) -> Rooms:
+    def _ended(self) -> NodeRooms:
         """Return the room of the nodes when all that runs has ended."""
-        return Rooms(partial(self._room_at, NEVER))
+        return NodeRooms(partial(self._room_at, NEVER))
 
     def _may_start(self, ask: Ask, plan: StartPlan, now: int) -> bool:
         if plan.starts.get(ask, NEVER) > now:
             return False
-        return ask in plan.ahead or now + self._time_of(ask, 0.0) <= plan.start
+        return ask in plan.ahead or now + self._wait_time(ask) <= plan.start
 
     def _is_spare(self, ask: Ask, node: Node, plan: StartPlan) -> bool:
         return plan.starts.get(ask, NEVER) <= self._context.now() and super()._is_spare(ask, node, plan)

@@ -135,7 +135,7 @@ class ExpectedEnds:
         return sorted(self.nodes.values(), key=latest)
 
 
-class Rooms:
+class NodeRooms:
     """Free amounts of nodes, from which members of gangs are taken."""
 
     def __init__(self, room_of: Callable[[Node], Mapping[str, int]]) -> None:

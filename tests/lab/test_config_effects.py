@@ -123,3 +123,17 @@ def test_limits_equal_to_the_max_exempt_from_smaller_ones(registry: Registry) ->
     smaller = {"users": ["*"], "maxresources": {"memory": "1Gi"}, "maxapplications": 1}
     limits = {"resources": {"max": {"memory": "4Gi"}}, "maxapplications": 5, "limits": [equal, smaller]}
     assert warnings(registry, [], [{"name": "a", **limits}]) == []
+
+
+def test_backfilling_without_estimators_is_warned_of(registry: Registry) -> None:
+    def found(**keys: Any) -> list[tuple[str, str]]:
+        named = {"name": "default", "queues": [{"name": "root"}], "reservations": {"policy": "easy"}, **keys}
+        outcome = check_config(yaml.safe_dump({"partitions": [named]}), registry, [check_effects])
+        return [(one.path, one.message) for one in outcome.warnings]
+
+    text = (
+        "easy assumes that each task runs as long, because the partition names no estimators of run times:"
+        " add estimators: [request, learned]"
+    )
+    assert found() == [("partitions[0].reservations", text)]
+    assert found(estimators=["request"]) == []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
 import yaml
 
-from tests.core.kit import RM, configuration, queue
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn.api import RunTime, RunTimeEstimator, Task
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation, NodeAction, UpdateNodeInfo, UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
@@ -257,6 +259,47 @@ def test_explanation_changes_no_decision(scheduler: MakeScheduler) -> None:
     assert placements(explains=True) == placements(explains=False)
 
 
+@both
+def test_plan_outlives_the_moment_if_nothing_else_happens_than_it_says(policy: str) -> None:
+    class Counting(RunTimeEstimator):
+        """One hour for each task."""
+
+        name = "counting"
+        asked: ClassVar[list[str]] = []
+
+        def estimate(self, task: Task, age: float) -> RunTime | None:
+            self.asked.append(task.app.id)
+            return RunTime(3600, 3600, 3600)
+
+    text = queues(policy).replace("- request", "- counting")
+    cluster = Cluster(text, with_plugins(run_time_estimators=[Counting]), [node("n1", vcore=40)])
+    for number in range(30):
+        submit(cluster, f"running-{number}", 1, None)
+    submit(cluster, "large", 40, None)
+    for number in range(20):
+        submit(cluster, f"long-{number}", 1, None)
+        cluster.advance(60)
+        cluster.run()
+    assert started(cluster) == {f"running-{number}" for number in range(30)}
+    times = Counter(name.partition("-")[0] for name in Counting.asked)
+    # Once each as a class of requests, at least once when a decision needs it, and once when it starts.
+    assert times["running"] <= 4 * 30
+
+
+@both
+def test_equal_request_of_higher_priority_is_judged_by_itself(policy: str, scheduler: MakeScheduler) -> None:
+    text = queues(policy).replace("application.sort.policy: fifo", "application.sort.priority: enabled")
+    cluster = scheduler(text, node("n1", vcore=4))
+    submit(cluster, "running", 3, 100)
+    submit(cluster, "large", 4, 100)
+    submit(cluster, "long", 1, 1000)
+    assert started(cluster) == {"running"}
+    urgent = application("urgent", "root.batch", tags={LIMIT: "1000"})
+    cluster.submit(urgent, attrs.evolve(ask(vcore=1), priority=10))
+    cluster.run()
+    assert started(cluster) == {"running", "urgent"}
+
+
 def test_tasks_that_no_estimator_knows_have_an_assumed_run_time(scheduler: MakeScheduler) -> None:
     cluster = scheduler(queues("easy", assumed=100), node("n1", vcore=4))
     submit(cluster, "running", 3, None)
@@ -389,6 +432,8 @@ def test_simulation_of_rigid_jobs_reports_the_waits_under_easy(registry: Registr
     under = {policy: simulate(queues(policy), workload, registry) for policy in ("standard", "easy")}
     assert under["easy"].easy_wait == under["easy"].application_wait
     assert under["standard"].easy_wait == under["easy"].easy_wait
+    said = [attrs.evolve(app, tags={LIMIT: f"{app.tags[LIMIT]}s"}) for app in workload.applications]
+    assert easy_waits(attrs.evolve(workload, applications=said)) == under["easy"].easy_wait, "another form"
     wide = next(app for app in workload.applications if app.size > 1)
     other = attrs.evolve(workload, applications=[attrs.evolve(wide, gang="")])
     assert easy_waits(other) is None, "tasks that start one by one"

@@ -11,6 +11,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, Predicate, RunTime, RunTimeEstimator, Task
 from yunikorn.errors import ConfigError
+from yunikorn.interface.messages import NodeAction, TerminationType
 from yunikorn_plugins.run_time_estimators import (
     LIMIT_TAG,
     LearnedRunTimes,
@@ -115,6 +116,21 @@ def test_only_tasks_that_end_by_themselves_are_observed(rm: RM) -> None:
     assert [seconds for _, seconds in Tenfold.seen] == [60]
 
 
+def test_withdrawn_failed_and_lost_tasks_are_not_observed(rm: RM) -> None:
+    rm.node("n2", vcore=1)
+    for name, node_id in (("withdrawn", "n1"), ("unstarted", "n1"), ("lost", "n2")):
+        rm.app(name, "root.a")
+        rm.ask(name, name, vcore=1, tags={"yunikorn.apache.org/requiredNode": node_id})
+    rm.schedule()
+    rm.pass_time(60)
+    rm.remove_app("withdrawn")
+    (uuid,) = (uuid for uuid, one in rm.running.items() if one.application_id == "unstarted")
+    rm.release("unstarted", uuid, termination=TerminationType.SCHEDULING_FAILED_ON_RM)
+    rm.change_node("n2", NodeAction.DECOMMISSION)
+    assert not rm.running
+    assert not Tenfold.seen
+
+
 def test_limits_of_requests_are_read_in_the_forms_of_slurm_and_ours() -> None:
     texts = {
         **{"90": 90.0, "1h30m": 5400.0, "1.5h": 5400.0, "1d": 86_400.0, "250ms": 0.25},
@@ -174,6 +190,9 @@ def test_file_is_refused_with_all_its_problems(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         RM(text)
     message = str(caught.value)
+    path.write_text(f"user,queue,application,seconds\n{'x' * 200_000},root.a,etl-1,3\n", "utf-8")
+    with pytest.raises(ConfigError, match="it is no CSV file with texts of at most 131,072 characters"):
+        RM(text)
     assert "line 2: 'x' is no number of seconds" in message
     assert "line 3: 2 columns instead of 4" in message
     assert "line 4: '-3' is no number of seconds" in message

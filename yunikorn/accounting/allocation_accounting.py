@@ -278,6 +278,7 @@ class AllocationAccounting:
     def _withdraw(self, allocation: Allocation, *, gained: bool) -> None:
         """End an allocation whose request is about to wait again; `gained` if others may use the room."""
         app, node = allocation.app, allocation.node
+        allocation.mark_releasing(TerminationType.SCHEDULING_FAILED_ON_RM)
         allocation.end("stop")
         if self._by_uuid is not None:
             del self._by_uuid[allocation.uuid]

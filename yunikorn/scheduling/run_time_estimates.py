@@ -15,7 +15,7 @@ from yunikorn.clock import SECOND
 from yunikorn.containment import WrongAnswer, contained, number_of, safe_repr
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
 from yunikorn.model.allocation import Allocation
-from yunikorn.states import COMPLETED
+from yunikorn.states import COMPLETED, FAILED, FAILING, REMOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +84,10 @@ class RunTimeEstimates:
 
     def released(self, task: Task, node: Node) -> None:
         """Learn from a task that has ended by itself."""
-        if type(task) is not Allocation or task.state != COMPLETED or task.placeholder or task.releasing:
+        if type(task) is not Allocation or task.state != COMPLETED or task.placeholder:
+            return
+        withdrawn = task.app.leaving or task.app.state in (FAILING, FAILED)
+        if withdrawn or task.releasing is not None or task.node.state == REMOVED:
             return
         now = self._now()
         run = (task.app.id, task.task_group, task.placed, now)

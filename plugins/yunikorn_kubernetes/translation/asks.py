@@ -30,6 +30,7 @@ def pod_tags(pod: Pod, *, namespace_labels: str = "", images: bool = False) -> d
         tags[intern(names.TAG_LABEL + key)] = value
     optional = {
         names.TAG_CREATION_TIME: creation_second(meta),
+        names.RUN_TIME_LIMIT: run_time_limit(pod),
         names.TAG_REQUIRED_NODE: required_node(pod),
         names.TAG_CONSTRAINTS: pod_constraints(pod),
         names.TAG_PREFERENCES: preferences_text(pod, images=images),
@@ -38,6 +39,13 @@ def pod_tags(pod: Pod, *, namespace_labels: str = "", images: bool = False) -> d
     }
     tags.update({name: value for name, value in optional.items() if value})
     return tags
+
+
+def run_time_limit(pod: Pod) -> str:
+    """Return how long a pod may run: what its annotation says, or the seconds of its active deadline."""
+    deadline = pod.spec.active_deadline_seconds
+    said = pod.metadata.annotations.get(names.RUN_TIME_LIMIT, "")
+    return said or ("" if deadline is None else str(deadline))
 
 
 def preemption_policy(pod: Pod, priority_class: PriorityClass | None = None) -> PreemptionPolicy:

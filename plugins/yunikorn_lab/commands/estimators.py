@@ -8,18 +8,20 @@ from typing import Any
 import click
 
 from yunikorn.config.load import load_config
-from yunikorn.config.queues_yaml import PluginRef
+from yunikorn.config.queues_yaml import PluginRef, SchedulerConfig
 from yunikorn.errors import UsageError
-from yunikorn.framework.registry import Registry
+from yunikorn_commands.allowed_plugins import load_registry
+from yunikorn_commands.config_input import folder_of
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import InputFile, hold
 from yunikorn_commands.output import echo, results
 from yunikorn_commands.path_types import INPUT
+from yunikorn_commands.plugin_files import trusting
 from yunikorn_lab.commands.workload import PREFIX, WORKLOAD, WorkloadSource
 from yunikorn_lab.reporting.estimator_scores import estimator_scores, scores_json, scores_table
 from yunikorn_lab.simulation.workload import Workload
 
-DEFAULT = (PluginRef("request"), PluginRef("learned"))
+DEFAULT: tuple[PluginRef, ...] = (PluginRef("request"), PluginRef("learned"))
 """Estimators without a configuration."""
 
 
@@ -49,8 +51,12 @@ def command(workload: Any, config: Path | None, nodes: Any, partition: str, as_j
 
     Exit status: 0 when the table was printed, 2 when the input is invalid or no estimator is named.
     """
-    registry = Registry.load()
-    refs = DEFAULT if config is None else _named(config, partition, registry)
+    registry, refs = load_registry(), DEFAULT
+    if config is not None:
+        registry = trusting(registry, folder_of(config))
+        loaded = load_config(config.read_bytes(), registry)
+        refs = _named(config, partition, loaded)
+        registry = registry.configured(loaded.disabled, loaded.overriding, loaded.loaded)
     scores = estimator_scores(_read(workload, nodes), refs, registry)
     if as_json:
         echo(scores_json(scores), nl=False)
@@ -60,9 +66,8 @@ def command(workload: Any, config: Path | None, nodes: Any, partition: str, as_j
     print_tables([scores_table(scores)], report_console(None if results().isatty() else 100, results()))
 
 
-def _named(file: Path, partition: str, registry: Registry) -> tuple[PluginRef, ...]:
+def _named(file: Path, partition: str, config: SchedulerConfig) -> tuple[PluginRef, ...]:
     """Return the estimators of a partition; raises `UsageError` if there are none."""
-    config = load_config(file.read_bytes(), registry)
     found = next((one for one in config.partitions if one.name == partition), None)
     if found is None:
         known = ", ".join(one.name for one in config.partitions)

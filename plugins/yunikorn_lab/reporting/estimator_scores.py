@@ -19,6 +19,7 @@ from yunikorn.framework.instances import make_instance
 from yunikorn.framework.kinds import RUN_TIME
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
+from yunikorn.model.node import Node
 from yunikorn.resources import Resource
 from yunikorn.scheduling.run_time_estimates import RunTimeEstimates
 from yunikorn_lab.reporting.tables import Table
@@ -85,6 +86,24 @@ class TaskView:
         return f"task {self.key} of application {self.app.id}"
 
 
+@attrs.frozen(eq=False, kw_only=True)
+class EndedTaskView(TaskView):
+    """A task that has ended, as estimators observe it: on a node of which nothing is known."""
+
+    uuid: str
+    placed: int
+    """Time of the placement (ns)."""
+    created: int
+    """Time of the submission (ns)."""
+    node: Node = attrs.field(factory=lambda: Node("", {}, {}, {}))
+
+    @classmethod
+    def of(cls, task: TaskView, number: int, placed: int, created: int) -> EndedTaskView:
+        """Return the view of a task that was placed at a time."""
+        fields = attrs.asdict(task, recurse=False)
+        return cls(**fields, uuid=f"{task.key}#{number}", placed=placed, created=created)
+
+
 class Answers:
     """Answers of one estimator, with what was true."""
 
@@ -123,7 +142,7 @@ def estimator_scores(
     single = [RunTimeEstimates([one], failures, lambda: 0) for one in made]
     chosen = RunTimeEstimates(made, failures, lambda: 0)
     answers = [Answers(name) for name in (*(one.name for one in made), CHOSEN)]
-    running: list[tuple[int, int, TaskView, float, list[Any]]] = []
+    running: list[tuple[int, int, EndedTaskView, float, list[Any]]] = []
 
     def end(until: float) -> None:
         while running and running[0][0] <= until:
@@ -140,7 +159,8 @@ def estimator_scores(
         end(start)
         task = _task(app, group)
         said = [one.of(task) for one in (*single, chosen)]  # type: ignore[arg-type]
-        heapq.heappush(running, (start + group.own_time, number, task, group.own_time / SECOND, said))
+        ended = EndedTaskView.of(task, number, start, app.submit)
+        heapq.heappush(running, (start + group.own_time, number, ended, group.own_time / SECOND, said))
     end(float("inf"))
     return [one.score() for one in answers]
 

@@ -16,15 +16,12 @@ from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
 from yunikorn_commands.input_source import InputError, remarks_on
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication, WorkloadNode
+from yunikorn_plugins.run_time_estimators import LIMIT_TAG
 
 MAX_SECONDS = 9_000_000_000
 """Limit of times in seconds, so that nanoseconds fit into 64 bits."""
 
 MAX_PROCESSORS = 10_000_000
-
-LIMIT_TAG = "yunikorn.apache.org/run-time-limit"
-"""Tag of an application with the time limit of its tasks (s), which the estimator `request` reads."""
-
 
 NO_LIMIT: Mapping[str, str] = {}
 

@@ -16,8 +16,8 @@ from yunikorn.clock import SECOND
 from yunikorn.model.gang import ATOMIC
 from yunikorn.quantities import VCORE
 from yunikorn_lab.simulation.statistics import Summary, Waits
-from yunikorn_lab.simulation.trace_line import LIMIT_TAG
 from yunikorn_lab.simulation.workload import FOREVER, Workload, WorkloadApplication
+from yunikorn_plugins.run_time_estimators import LIMIT_TAG, parse_seconds
 
 MOST_JOBS = 20_000
 """Number of jobs from which on the yardstick is left out."""
@@ -45,11 +45,10 @@ class RigidJob:
         if not alone or app.after or parts or len(times) != 1 or FOREVER in times or not cores:
             return None
         (time,) = times
-        try:
-            limit = round(float(app.tags.get(LIMIT_TAG, "0")) * SECOND)
-        except (ValueError, OverflowError):
-            limit = 0
-        return cls(app.submit, cores, time, limit or time)
+        texts = [tags.get(LIMIT_TAG, "") for tags in (*(group.tags for group in app.tasks), app.tags)]
+        limits = [parse_seconds(text) for text in texts]
+        limit = max((round(each * SECOND) for each in limits if each is not None), default=time)
+        return cls(app.submit, cores, time, limit)
 
 
 def easy_waits(workload: Workload) -> Summary | None:

@@ -27,6 +27,12 @@ def test_tags_of_a_plain_pod() -> None:
     }
 
 
+def test_active_deadline_of_a_pod_is_its_run_time_limit() -> None:
+    tag = "yunikorn.apache.org/run-time-limit"
+    assert pod_tags(pod_of(activeDeadlineSeconds=3600))[tag] == "3600"
+    assert pod_tags(pod_of(activeDeadlineSeconds=3600, annotations={tag: "20m"}))[tag] == "20m"
+
+
 def test_tags_for_predicates() -> None:
     affinity = {
         "nodeAffinity": {

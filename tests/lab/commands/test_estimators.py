@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.core.kit import configuration, queue
+from tests.core.kit import configuration, document, partition, queue
 from yunikorn_commands.command_group import main
 
 HEADER = "; MaxNodes: 4\n; MaxProcs: 4\n"
@@ -54,6 +54,32 @@ def test_table_has_a_row_for_each_named_estimator(
     assert "learned" in out
     assert "request" not in out
     assert "Of 40 groups of equal tasks" in out
+
+
+def test_estimator_of_the_configuration_observes_ended_tasks_on_nodes(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from yunikorn.api import RunTime, RunTimeEstimator, hookimpl\n"
+        "class Mine(RunTimeEstimator):\n"
+        "    name = 'mine'\n"
+        "    ended = 0.0\n"
+        "    def estimate(self, task, age):\n"
+        "        return RunTime(self.ended, self.ended, self.ended) if self.ended else None\n"
+        "    def observe(self, task, seconds):\n"
+        "        assert task.uuid and task.created <= task.placed and not task.node.attributes\n"
+        "        self.ended = seconds\n"
+        "@hookimpl\n"
+        "def yunikorn_run_time_estimators():\n"
+        "    return [Mine]\n",
+        "utf-8",
+    )
+    config = tmp_path / "queues.yaml"
+    named = partition(queue("default"), estimators=["mine"])
+    config.write_text(document(named, plugins={"load": ["./mine.py"]}), "utf-8")
+    assert main(["estimators", "--calibrate", str(trace), "--config", str(config), "--json"]) == 0
+    mine, _ = json.loads(capsys.readouterr().out)
+    assert mine["known"] == 0.975
 
 
 def test_configuration_without_estimators_is_refused(
