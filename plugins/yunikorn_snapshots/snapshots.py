@@ -9,6 +9,7 @@ that no field can be forgotten. `process_parts` has what belongs to the process 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -35,14 +36,17 @@ if TYPE_CHECKING:
     from yunikorn_snapshots.graph_writer import Row
 
 
-def take_snapshot(scheduler: Scheduler, path: Path) -> SnapshotHeader:
+def take_snapshot(scheduler: Scheduler, path: Path, lacks: Iterable[str] = ()) -> SnapshotHeader:
     """Write everything that decides to a file, between two calls of the scheduler; return its header.
+
+    `lacks` is what the state lacks already, for the header.
 
     Raises `SnapshotError` if the state cannot be kept, which names the object, and `OSError`; then there
     is no file.
     """
     refuse(scheduler)
     header = header_of(scheduler)
+    header.warnings.extend(lacks)
     saved(path, lambda file: write_snapshot(scheduler, file, header))
     return header
 
