@@ -17,12 +17,22 @@ from random import Random
 
 import click
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from benchmarks.machine import yardstick
 from tests.history.made_history import UNTIL, MadeHistory, make_history
 from yunikorn_history.database import open_reader, open_writer
 from yunikorn_history.history_filter import HistoryFilter
-from yunikorn_history.history_tables import ALLOCATIONS, APPLICATIONS, DAY, METADATA, RUNS, SERIES, USAGE
+from yunikorn_history.history_tables import (
+    ALLOCATIONS,
+    APPLICATIONS,
+    DAY,
+    HOUR,
+    METADATA,
+    RUNS,
+    SERIES,
+    USAGE,
+)
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.retention import used_bytes
 from yunikorn_history.row_writer import RowWriter
@@ -117,7 +127,10 @@ def queries_of(made: MadeHistory, applications: int) -> Iterator[tuple[str, Quer
 
 
 def copy_forward(location: str, length: int) -> None:
-    """Copy all rows to the times after them, again and again; only the last copy has the shorter buckets."""
+    """Copy all rows to the times after them, again and again.
+
+    Only the last copy has the shorter buckets, and something that still runs.
+    """
     moved = ("requested", "placed", "submitted", "started", "ended", "time")
     writer = open_writer(location)
     with writer.transaction() as connection:
@@ -125,6 +138,8 @@ def copy_forward(location: str, length: int) -> None:
             table: int(connection.scalar(sa.select(sa.func.max(table.c.id))) or 0)
             for table in (APPLICATIONS, ALLOCATIONS)
         }
+    with writer.transaction() as connection:
+        _end_all(connection, UNTIL - length * (PARTS - 1))
     for number in range(1, PARTS):
         with writer.transaction() as connection:
             for table in (APPLICATIONS, ALLOCATIONS, SERIES, USAGE):
@@ -136,6 +151,10 @@ def copy_forward(location: str, length: int) -> None:
                     columns.append(column + shift if shift else column)
                     if column is APPLICATIONS.c.app_id:
                         columns[-1] = column + f"-{number}"
+                    elif column is ALLOCATIONS.c.key:
+                        # Not of its type, which would pack the texts.
+                        key = sa.type_coerce(column, sa.Text())
+                        columns[-1] = f"={chr(65 + number)}" + sa.func.substr(key, 3)
                 first = (
                     table.c.id <= offsets[table]
                     if "id" in table.c
@@ -145,10 +164,22 @@ def copy_forward(location: str, length: int) -> None:
                 rows = sa.select(*columns).where(first, *levels)
                 connection.execute(table.insert().from_select(list(table.c.keys()), rows))
     with writer.transaction() as connection:
+        for table in (APPLICATIONS, ALLOCATIONS):
+            connection.execute(sa.update(table).where(table.c.ended > UNTIL).values(ended=None))
         connection.execute(sa.update(RUNS).where(RUNS.c.ended.is_(None)).values(seen=UNTIL))
         if writer.dialect == "postgresql":
             connection.execute(sa.text("ANALYZE"))
     writer.close()
+
+
+def _end_all(connection: Connection, until: int) -> None:
+    """End what still runs at a time, within the hour after it."""
+    for table in (ALLOCATIONS, APPLICATIONS):
+        later = until + table.c.id * 7919 % HOUR
+        if table is APPLICATIONS:
+            tasks = sa.select(sa.func.max(ALLOCATIONS.c.ended)).where(ALLOCATIONS.c.app == table.c.id)
+            later = sa.func.coalesce(tasks.scalar_subquery(), later)
+        connection.execute(sa.update(table).where(table.c.ended.is_(None)).values(ended=later))
 
 
 def app_ids(queries: HistoryQueries, number: int, applications: int) -> str:
@@ -248,6 +279,7 @@ def main(
             until=UNTIL - (PARTS - 1) * part * DAY,
             minutes=0.1,
             hours=hours,
+            running=3,
         )
         click.echo(f"made a twentieth in {time.perf_counter() - begin:.0f} s")
         copy_forward(location, part * DAY)

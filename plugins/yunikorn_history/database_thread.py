@@ -6,14 +6,18 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
 import sqlalchemy as sa
 
 from yunikorn.clock import MILLISECOND, Clock
+from yunikorn.interface.commands import CreditUsage
 from yunikorn_history.database import HistoryError, HistoryLocation, HistoryWriter
+from yunikorn_history.fetched_rows import FetchedRows, unread_texts
 from yunikorn_history.history_tables import RUNS
+from yunikorn_history.past_usage import past_usage
 from yunikorn_history.recorded_core import KeptRows
 from yunikorn_history.row_ids import RowIds
 from yunikorn_history.row_writer import OpenRows, RefusedRow, RowWriter
@@ -41,6 +45,8 @@ class LoadedHistory:
     ids: RowIds
     usage: ServiceUsage
     kept: KeptRows
+    past: CreditUsage | None = None
+    """Usage for policies of the core, if it was asked for."""
 
 
 class DatabaseThread:
@@ -63,9 +69,9 @@ class DatabaseThread:
         """Open and close the database, which creates or converts its tables."""
         return self._put(self._check_tables)
 
-    def load(self) -> Future[LoadedHistory]:
-        """Open the database, and return what a recorder continues from."""
-        return self._put(self._load)
+    def load(self, *, past_usage: bool = False) -> Future[LoadedHistory]:
+        """Open the database, and return what a recorder continues from, and usage for policies if wanted."""
+        return self._put(partial(self._load, past_usage))
 
     def write(self, batch: RowBatch, complete: Callable[[RowBatch], object]) -> Future[None]:
         """Write a batch, after its completion by a function, which may read the database."""
@@ -102,7 +108,7 @@ class DatabaseThread:
             pass
         self._writer.close()
 
-    def _load(self) -> LoadedHistory:
+    def _load(self, wants_usage: bool) -> LoadedHistory:
         loaded = self._rows.load()
         with self._writer.transaction() as connection:
             alive = connection.scalar(sa.select(sa.func.max(RUNS.c.seen))) or 0
@@ -110,7 +116,11 @@ class DatabaseThread:
         ids = RowIds(loaded)
         now = self._clock.now() // MILLISECOND
         usage, kept = ServiceUsage(self._find, now), KeptRows.read(self._find, now)
-        return LoadedHistory(loaded, alive, ids, usage, kept)
+        past = None
+        if wants_usage:
+            with self._writer.transaction() as connection:
+                past = past_usage(FetchedRows(connection, unread_texts()))
+        return LoadedHistory(loaded, alive, ids, usage, kept, past)
 
     def _find(self, query: sa.Select[Any]) -> Sequence[Sequence[Any]]:
         with self._writer.transaction() as connection:

@@ -88,6 +88,11 @@ class FetchedRows:
         return known
 
 
+def unread_texts() -> Texts:
+    """Return the texts that are known without reading."""
+    return {NAMES.name: {0: ""}, SHAPES.name: {0: ""}}
+
+
 class HistoryConnections:
     """Connections to a history, and the texts that they have in common."""
 
@@ -104,7 +109,7 @@ class HistoryConnections:
     def connected(self) -> Iterator[FetchedRows]:
         """Provide a connection; raises `HistoryError`."""
         if not self._texts or sum(map(len, self._texts.values())) > MOST_TEXTS:
-            self._texts = {NAMES.name: {0: ""}, SHAPES.name: {0: ""}}
+            self._texts = unread_texts()
         try:
             with self._reader.reading() as connection:
                 if self._patience is not None:

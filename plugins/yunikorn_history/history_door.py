@@ -6,6 +6,7 @@ history. Options of the command line and the key `history` of a configuration ha
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ import click
 
 from yunikorn.api import Service, hookimpl
 from yunikorn.errors import UsageError
+from yunikorn.interface.commands import CreditUsage
 from yunikorn_commands.extras import importing_extra
 from yunikorn_history.history_address import check_location, is_url
 from yunikorn_service.option_values import NEVER, OFF, bytes_of, seconds_of
@@ -37,7 +39,7 @@ class HistoryDoor(ServiceDoor):
 
     name = "history"
     path: str = ""
-    """File of SQLite, which is made at the first start; `off` for no history."""
+    """File of SQLite, which is made at the first start; `off` for none, empty for that of `--history`."""
     url: str = ""
     """Address of a PostgreSQL database, in place of a file: `postgresql://USER@HOST/DATABASE`."""
     keep: str = "400d"
@@ -71,12 +73,14 @@ class HistoryDoor(ServiceDoor):
         if problems:
             raise cattrs.ClassValidationError("While reading a history", problems, type(self))
 
+    @property
+    def names_place(self) -> bool:
+        """True unless the place of the database is left to others."""
+        return bool(self.path.strip() or self.url)
+
     def _check_path(self) -> None:
-        if not self.path.strip() and not self.url:
-            raise ValueError(
-                "names no database: write path: FILE, or url: postgresql://USER@HOST/DATABASE, or path: off"
-                " for no history"
-            )
+        if not self.path.strip():
+            return
         if self.path.lower() in NO and self.path != OFF:
             raise ValueError(f"got {self.path!r}: write off for no history, ./{self.path} for a file")
         if "://" in self.path:
@@ -147,7 +151,15 @@ class HistoryDoor(ServiceDoor):
         configured = parts.configured.get(self.name)
         if not isinstance(configured, HistoryDoor):
             configured = HistoryDoor(path=parts.history_file or OFF)
+        elif not configured.names_place:
+            # The other options of a file hold for a history that an option or a volume gives.
+            configured = attrs.evolve(configured, path=parts.history_file)
         chosen = attrs.evolve(configured, **self._given)
+        if not chosen.names_place:
+            raise UsageError(
+                "history of the configuration names no database: write path: FILE, url:"
+                " postgresql://USER@HOST/DATABASE, or path: off for no history, or give --history FILE-OR-URL"
+            )
         if chosen.path == OFF:
             if "path" not in self._given:
                 for name in self._given:
@@ -174,10 +186,16 @@ class HistoryDoor(ServiceDoor):
 
         assert isinstance(service, RunningService)
         await self._recording.start(service)
-        from yunikorn_history.past_usage import credit_past_usage
+        from yunikorn_history.past_usage import credit_late, credit_past_usage
 
+        apply, loop = service.core.carry_out, asyncio.get_running_loop()
+
+        def credit(usage: CreditUsage) -> None:
+            loop.call_soon_threadsafe(lambda: service.run_in_background(credit_late(apply, usage)))
+
+        later = partial(setattr, self._recording, "past_usage", credit)
         # Not now: until the process has the lease, another one may add usage.
-        service.core.preparation = partial(credit_past_usage, service.core.carry_out, self._target)
+        service.core.preparation = partial(credit_past_usage, apply, self._target, service.now(), later)
         return str(self._recording.shown)
 
     def closed(self) -> None:

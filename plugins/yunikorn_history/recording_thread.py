@@ -22,6 +22,7 @@ import attrs
 from yunikorn import __version__
 from yunikorn.clock import MILLISECOND, SECOND, Clock, stopwatch
 from yunikorn.errors import UsageError, YunikornError, printable
+from yunikorn.interface.commands import CreditUsage
 from yunikorn_history.database import (
     HistoryAway,
     HistoryCorrupt,
@@ -132,6 +133,8 @@ class RecordingThread:
         self._complete: Callable[[RowBatch], None] = _is_complete
         """Adds to a batch what follows from the database, once."""
         self._is_last = self._is_over = False
+        self.past_usage: Callable[[CreditUsage], object] | None = None
+        """Takes the usage before the start when the database is opened; None if it was read before."""
 
     @property
     def shown(self) -> str:
@@ -301,7 +304,7 @@ class RecordingThread:
         if self._job is None and _seconds() >= self._next_try:
             if self._database is None:
                 self._database = DatabaseThread(self._location, self._clock)
-            self._ask(self._database.load(), self._opened)
+            self._ask(self._database.load(past_usage=self.past_usage is not None), self._opened)
 
     def _opened(self, loaded: LoadedHistory) -> None:
         assert self._database is not None
@@ -319,6 +322,10 @@ class RecordingThread:
         self._run_row = [recorder.ids.new(RUNS.name), now, now, None, __version__, socket.gethostname()]
         self._batch = batch
         self._recorder = recorder
+        credit, self.past_usage = self.past_usage, None
+        if credit is not None and loaded.past is not None:
+            with contextlib.suppress(RuntimeError):  # the event loop is over
+                credit(loaded.past)
 
     def _record(self, recorder: HistoryRecorder) -> Iterator[None]:
         """Record the events in the buffer, in slices."""

@@ -12,7 +12,6 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Queue, QueueSortPolicy
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.owner_usage import ROOMY, OwnerUsage, UsageCredit
@@ -271,10 +270,24 @@ def test_usage_belongs_to_its_resource_manager_and_partition() -> None:
     assert found == [{"vcore": pytest.approx(50)}, {}, {}, {}]
 
 
-def test_usage_is_credited_before_the_first_registration() -> None:
-    rm = rm_with()
-    with pytest.raises(UsageError, match="before the first registration"):
-        rm.scheduler.credit_usage((), 0)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_usage_that_is_credited_late_counts_as_if_it_had_come_in_time(is_late: bool) -> None:
+    """A task of bob from 500 s on is known until 900 s, and goes on at the start, at 1,000 s."""
+    scheduler = scheduler_at(1000)
+    known = (credit("ann", 800, 900, 3), credit("bob", 500, 900, 2)), 900 * SECOND
+    scheduler.credit_usage(*((), 1000 * SECOND) if is_late else known)
+    rm = rm_with(scheduler, seconds=100)
+    rm.app("job", queue_name="root.p.b", user="bob")
+    tags = {"creationTime": "500"}
+    task = Allocation("task", "job", "uuid", "n9", Resource(vcore=2), allocation_tags=tags)
+    rm.node("n9", vcore=10, existing=[task])
+    rm.pass_time(50)
+    if is_late:
+        assert used(rm, "user", "ann") == 0
+        scheduler.credit_usage(*known)
+    rm.pass_time(50)
+    assert used(rm, "user", "ann") == pytest.approx(3 * 100 / LN2 * (0.25 - 0.125))
+    assert used(rm, "user", "bob") == pytest.approx(2 * 100 / LN2 * (1 - 2**-6))
 
 
 def test_usage_needs_a_span_of_time() -> None:
@@ -356,7 +369,7 @@ class Owner:
 
 def test_owners_whose_usage_has_decayed_are_forgotten() -> None:
     clock = ManualClock()
-    usage = OwnerUsage(("rm", "default"), {}, clock.now)
+    usage = OwnerUsage(clock.now)
     usage.use([(60.0, "user")], [])
     heavy: Any = Owner("heavy")
     usage.note(heavy)

@@ -91,17 +91,20 @@ def make_history(
     until: int = UNTIL,
     minutes: float = 0.1,
     hours: float = 90,
+    running: int | None = None,
 ) -> MadeHistory:
     """Write a history of so many days to a new database.
 
-    The series by minute and hour are those of the last days.
+    The series by minute and hour are those of the last days. At least `running` applications, a hundredth by
+    default, still run at the end.
     """
     writer = open_writer(location)
     try:
         since = until - days * DAY
         keep = {1: until - int(minutes * DAY), 2: max(since, until - int(hours * DAY)), 3: since}
         maker = _Maker(writer, Random(seed), since, until, keep, queues, users, nodes)
-        maker.make(applications, allocations, days)
+        running = max(3, applications // 100) if running is None else running
+        maker.make(applications, allocations, days, running)
     finally:
         writer.close()
     return MadeHistory(location, since, until, maker.leaves, maker.users, maker.nodes)
@@ -208,7 +211,7 @@ class _Maker:
         self._rows.write(self._batch)
         self._batch = RowBatch()
 
-    def make(self, applications: int, allocations: int, days: int) -> None:
+    def make(self, applications: int, allocations: int, days: int, running: int) -> None:
         rng = self._rng
         self._make_frame(allocations, days)
         weights, total = [], 0.0
@@ -219,7 +222,7 @@ class _Maker:
         for number in range(applications):
             share = (number + rng.random()) / applications * days * DAY
             submitted = self._since + int(share + DAY / 10 * math.sin(2 * math.pi * share / DAY))
-            if number >= applications - max(3, applications // 100):
+            if number >= applications - running:
                 submitted = self._until - int(rng.random() * HOUR / 6)  # and still runs at the end
             after = round(allocations * weights[number] / total)
             self._make_application(number, max(submitted, self._since), after - before)
@@ -386,7 +389,8 @@ class _Maker:
             if placed + length > until:
                 ended, exit_type, reason, preemptor, flags = None, 0, 0, 0, flags & PLACEHOLDER
             node = self._node_at(randrange(len(self.nodes)), placed, placed + length)
-            key = f"{number:08x}-{row & 0xFFFF:04x}-4{place & 0xFFF:03x}-8000-{rng.getrandbits(48):012x}"
+            bits = f"{rng.getrandbits(128):032x}"
+            key = f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-8{bits[17:20]}-{bits[20:]}"
             self._book(account, node, flags, SHAPES[shape], requested, placed, ended)
             self._add(
                 "allocations",

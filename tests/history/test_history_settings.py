@@ -37,13 +37,10 @@ def test_a_configuration_is_checked_in_one_pass() -> None:
     assert sorted(problem.path for problem in found.problems) == [
         *("history.keep", "history.kep", "history.path", "history.size")
     ]
-    assert [problem.path for problem in check_config("history: {tags: a}", REGISTRY).problems] == [
-        "history.tags"
+    types = "history: {tags: a, url: [x], keep: 90x, size: 3}\n" + QUEUES
+    assert sorted(problem.path for problem in check_config(types, REGISTRY).problems) == [
+        *("history.keep", "history.size", "history.tags", "history.url")
     ]
-    for history in ("{keep: 90d}", "{path: ''}", "{}"):
-        (problem,) = check_config(f"history: {history}\n" + QUEUES, REGISTRY).problems
-        assert problem.path == "history.path"
-        assert "names no database: write path: FILE" in problem.message
     (problem,) = check_config("history: {path: false}\n" + QUEUES, REGISTRY).problems
     assert "got 'false': write off for no history, ./false for a file" in problem.message
     secret = "history: {url: 'postgresql://ann:secret@host/db', keep: 90x}\n" + QUEUES
@@ -67,6 +64,11 @@ def test_options_win_over_the_configuration(tmp_path: Path) -> None:
     # The file of a volume is for a service without a history of its own.
     assert opened(file=other) == other
     assert opened(of_file, file=other) == mine
+    keep = HistoryDoor(keep="90d")
+    assert opened(keep, history=other) == opened(keep, file=other) == other
+    assert opened(keep, history="off") == ""
+    with pytest.raises(UsageError, match="history of the configuration names no database: write path: FILE"):
+        opened(keep)
     off = HistoryDoor(path="off")
     assert opened(off) == opened(off, file=other) == ""
     assert opened(off, history=other) == other

@@ -11,6 +11,7 @@ from tests.core.kit import RM, configuration, queue
 from tests.core.test_owner_usage import REGISTRY, leaf
 from tests.history.recorded_core import START, RecordedCore
 from yunikorn.clock import SECOND, ManualClock
+from yunikorn.interface.commands import CreditUsage
 from yunikorn.interface.messages import (
     Allocation,
     RegisterResourceManagerRequest,
@@ -20,7 +21,9 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.owner_usage import UsageCredit
 from yunikorn.model.usage_history import LN2
 from yunikorn.resources import Resource
-from yunikorn_history.past_usage import credit_past_usage, read_past_usage
+from yunikorn_history.past_usage import credit_late, credit_past_usage, read_past_usage
+from yunikorn_history.recorded_history import HistorySettings
+from yunikorn_history.recording_thread import RecordingThread
 from yunikorn_service.async_scheduler import AsyncScheduler
 from yunikorn_service.runtime.threaded import ThreadedScheduler
 
@@ -153,7 +156,7 @@ def test_usage_is_credited_once_before_the_first_registration(
     async def run() -> None:
         threaded = ThreadedScheduler(lambda clock: Scheduler(REGISTRY, clock), ManualClock(core.clock.now()))
         async with AsyncScheduler(threaded) as served:
-            served.preparation = lambda: credit_past_usage(served.carry_out, core.location)
+            served.preparation = lambda: credit_past_usage(served.carry_out, core.location, 0, lambda: None)
             requests = [RegisterResourceManagerRequest(rm_id, config=SHARED) for rm_id in ("rm", "other")]
             await asyncio.gather(*(served.register_resource_manager(one, Callback()) for one in requests))
 
@@ -163,9 +166,39 @@ def test_usage_is_credited_once_before_the_first_registration(
 
 
 def test_a_history_that_cannot_be_read_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    threaded = ThreadedScheduler(lambda clock: Scheduler(REGISTRY, clock), ManualClock())
-    asyncio.run(credit_past_usage(AsyncScheduler(threaded).carry_out, "/nowhere/history.db"))
+    applied: list[object] = []
+
+    async def apply(command: CreditUsage) -> None:
+        applied.append(command)
+
+    asyncio.run(credit_past_usage(apply, "/nowhere/history.db", 7, lambda: applied.append("later")))
+    assert applied == [CreditUsage((), 7), "later"]
     assert (
-        "usage before the start is not counted until the next start: history /nowhere/history.db"
+        "usage before the start is counted once the history can be read: history /nowhere/history.db"
         in caplog.text
     )
+
+
+def test_usage_is_read_again_when_the_database_answers(core: RecordedCore) -> None:
+    core.rm.node("n1", vcore=10)
+    work(core, "ann", 2)
+    wanted = read_past_usage(core.location)
+    core.close()
+    credited: list[CreditUsage] = []
+    thread = RecordingThread(HistorySettings(core.location), ManualClock(core.clock.now()))
+    thread.past_usage = credited.append
+    scheduler = Scheduler(REGISTRY, ManualClock(core.clock.now()), event_receiver=thread.events)
+    thread.events.attach(scheduler)
+    thread.begin(lambda: False)
+    rm = RM(SHARED, scheduler=scheduler)
+    rm.node("n1", vcore=10)
+    # Everything is written at the end, and for that the database is opened.
+    thread.finish()
+    assert credited == [wanted]
+    assert wanted.credits
+
+    async def apply(command: CreditUsage) -> None:
+        scheduler.apply(command)
+
+    asyncio.run(credit_late(apply, wanted))
+    assert used(rm, "user", "ann") > 0

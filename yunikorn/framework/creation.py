@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -55,10 +56,33 @@ def create(
         with same_folder():
             made: Any = converter.structure({**deepcopy(dict(options)), **policies}, offer.cls)
     except contained() as error:
-        raise _refusal(offer, error) from error
+        refusal = _refusal(offer, error)
+        if isinstance(refusal, OptionError):
+            make = partial(create, offer, converter=converter, policies=policies)
+            refusal = _all_faults(options, make, refusal)
+        raise refusal from error
     if offer.kind is EVENT_SINK and "wants" in options:
         _check_wants(offer, made)
     return made
+
+
+def _all_faults(options: Mapping[str, Any], make: Callable[..., Any], first: OptionError) -> OptionError:
+    """Return faults of types, with those of values, which are checked without the options with the former."""
+    wrong = {_option_of(path) for path, _ in first.faults}
+    rest = {name: value for name, value in options.items() if name not in wrong}
+    if len(rest) < len(options):
+        try:
+            make(rest)
+        except OptionError as others:
+            return OptionError([*first.faults, *(one for one in others.faults if _option_of(one[0]) in rest)])
+        except PluginError:
+            pass
+    return first
+
+
+def _option_of(path: str) -> str:
+    """Return the name of the option with a path such as `.teams[0].name`."""
+    return path.lstrip(".").partition(".")[0].partition("[")[0]
 
 
 def _check_wants(offer: Offer, made: Any) -> None:

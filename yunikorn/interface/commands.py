@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT
-from yunikorn.errors import ConfigError, UsageError
+from yunikorn.errors import ConfigError
 from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback, plugin_name
@@ -33,7 +33,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.saved_configuration import change_configuration
-from yunikorn.model.owner_usage import OwnerUsage, UsageCredit
+from yunikorn.model.owner_usage import UsageCredit
 
 if TYPE_CHECKING:
     from yunikorn.interface.session import Session
@@ -272,7 +272,7 @@ class UpdateConfiguration(SessionCommand[UpdateConfigurationResponse]):
 
 @attrs.frozen
 class CreditUsage(Command[None]):
-    """Usage before the start, for sort policies that read usage by owner."""
+    """Usage before the start, for sort policies that read usage by owner; without any, it comes later."""
 
     credits: tuple[UsageCredit, ...]
     known: int
@@ -280,12 +280,10 @@ class CreditUsage(Command[None]):
 
     def run(self, sessions: Sessions) -> None:
         """Keep the usage for the sessions of its resource managers."""
-        if sessions.by_rm:
-            raise UsageError("usage before the start is credited before the first registration")
-        context = sessions.core_context
+        kept = sessions.core_context.owner_usage
+        kept.start = 0 if self.credits else self.known
         for one in self.credits:
-            usage = OwnerUsage.of((one.rm, one.partition), context.owner_usage, context.clock.now)
-            usage.credit(one, self.known)
+            kept.of(one.rm, one.partition).credit(one, self.known)
 
 
 # -- deciding ------------------------------------------------------------------------------------------------

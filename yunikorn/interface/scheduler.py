@@ -355,7 +355,8 @@ class Scheduler:
         """Count usage before the start for sort policies with `usage_by`, as a history has kept it.
 
         All usage until the time `known` (ns) is in `credits`; what still runs then counts from that time on.
-        Raises `UsageError` after the first registration.
+        Before the first registration, a call without `credits` has what is recovered count from `known` on,
+        the time of the start, until the usage before it is credited.
         """
         self.apply(commands.CreditUsage(credits, known))
 

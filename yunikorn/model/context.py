@@ -12,7 +12,7 @@ from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.framework.policy_calls import PolicyCalls, Workers
 from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.model.core_meter import CoreMeter
-from yunikorn.model.owner_usage import OwnerUsage, UsageKey
+from yunikorn.model.owner_usage import KeptUsage
 
 
 @attrs.frozen
@@ -33,6 +33,7 @@ class CoreContext:
     clock: Clock
     timers: Timers
     timeouts: Timeouts
+    owner_usage: KeptUsage
     serial: Iterator[int]
     """Source of allocation numbers, which make the uuids of one scheduler unique."""
     measurements: CoreMeter | None = None
@@ -43,8 +44,6 @@ class CoreContext:
     """Called before a timer or an answer of a worker changes something."""
     wake_requests: WakeRequests = attrs.field(factory=WakeRequests)
     """Wake-ups by plugins that were not applied yet."""
-    owner_usage: dict[UsageKey, OwnerUsage] = attrs.field(factory=dict)
-    """Usage by owner that outlasts a session."""
 
     @classmethod
     def on(
@@ -57,8 +56,8 @@ class CoreContext:
     ) -> CoreContext:
         """Return a new context on this clock."""
         calls = None if workers is None else PolicyCalls(workers)
-        serial = itertools.count(1)
-        made = cls(clock, Timers(clock), timeouts or Timeouts(), serial, measurements, calls)
+        usage, serial = KeptUsage(clock.now), itertools.count(1)
+        made = cls(clock, Timers(clock), timeouts or Timeouts(), usage, serial, measurements, calls)
         return made if wake_requests is None else attrs.evolve(made, wake_requests=wake_requests)
 
     def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:

@@ -3,6 +3,7 @@
 A change of an application is booked on its owners when usage is read next, or before the application changes
 again: booking from an earlier time on is exact. So a decision notes one time, and nothing else. What was used
 before the start of the scheduler is credited, up to a time; what still runs then counts from that time on.
+Where the credit comes late, what runs counts from the start on at first.
 """
 
 from __future__ import annotations
@@ -80,6 +81,20 @@ class _Account(UsageHistory):
         self.credit({name: -rate for name, rate in rates.items()}, credit.until)
 
 
+@attrs.define
+class KeptUsage:
+    """Usage by owner of all partitions, which outlasts their sessions."""
+
+    now: Callable[[], int]
+    start: int = 0
+    """Time (ns) before which usage is credited later; 0 if it is credited before the first registration."""
+    by_partition: dict[UsageKey, OwnerUsage] = attrs.field(factory=dict)
+
+    def of(self, rm: str, partition: str) -> OwnerUsage:
+        """Return the usage of a partition, which may be new."""
+        return self.by_partition.setdefault((rm, partition), OwnerUsage(self.now, self.start))
+
+
 class PolicyUsage(UsageView):
     """Usage by owner as one policy sees it."""
 
@@ -103,9 +118,9 @@ class PolicyUsage(UsageView):
 class OwnerUsage:
     """Usage of the owners of one partition; kept from one session of a resource manager to the next."""
 
-    def __init__(self, key: UsageKey, kept: dict[UsageKey, OwnerUsage], now: Callable[[], int]) -> None:
-        """Create without usage; it is in `kept` for the next session while it has any."""
-        self._key, self._kept, self._now = key, kept, now
+    def __init__(self, now: Callable[[], int], start: int = 0) -> None:
+        """Create without usage; usage before `start` (ns) is credited later, if that is not 0."""
+        self._now, self._start = now, start
         self._books: dict[WantedUsage, dict[str, _Account]] = {}
         self._holders: dict[Application, tuple[list[_Account], Tally]] = {}
         """Accounts of applications with allocations, and the amounts that they contain."""
@@ -113,13 +128,8 @@ class OwnerUsage:
         """Time from which the latest change of an application is to be booked."""
         self._roomy = ROOMY
         self._credits: list[UsageCredit] = []
-        self._known = 0
+        self._known = start
         """Time until which the usage of what has run before is known."""
-
-    @classmethod
-    def of(cls, key: UsageKey, kept: dict[UsageKey, OwnerUsage], now: Callable[[], int]) -> OwnerUsage:
-        """Return what is kept for a partition, else new usage."""
-        return kept.get(key) or cls(key, kept, now)
 
     @property
     def wanted(self) -> frozenset[WantedUsage]:
@@ -214,15 +224,9 @@ class OwnerUsage:
         """Keep the usage that policies read now; `apps` are those of the partition."""
         self.flush()
         before, self._books = self._books, {one: self._books.get(one, {}) for one in sorted(wanted)}
-        self._kept.pop(self._key, None)
-        if self._books or self._credits:
-            self._kept[self._key] = self
         new = [one for one in self._books if one not in before]
         for credit in self._credits if new else ():
-            names = credit.queue.split(".")
-            paths = [".".join(names[: length + 1]) for length in range(len(names))]
-            for account in self._accounts(new, credit, paths):
-                account.credit_span(credit)
+            self._credit_before(credit, new)
         self._holders = {}
         for app in apps if self._books else ():
             paths = [queue.path for queue in app.chain]
@@ -234,9 +238,32 @@ class OwnerUsage:
                 self._holders[app] = [*self._accounts(self._books, app, paths)], dict(app.allocated)
 
     def credit(self, credit: UsageCredit, known: int) -> None:
-        """Add usage before the start, of which all is known until a time."""
+        """Add usage before the start, of which all is known until a time; it may come after recovery."""
+        if self._start:
+            self.flush()
+            self._fill(known, self._start)
+            self._start = 0
+        if not self._books:
+            self._known = known
         self._credits.append(credit)
-        self._known, self._kept[self._key] = known, self
+        self._credit_before(credit, self._books)
+
+    def _fill(self, since: int, until: int) -> None:
+        """Add what now runs and ran between two times, which was not counted."""
+        for app in self._holders:
+            paths = [queue.path for queue in app.chain]
+            for allocation in app.allocations.values():
+                if allocation.placed < until:
+                    lost = {name: -amount for name, amount in allocation.resource.items()}
+                    for account in self._accounts(self._books, app, paths):
+                        account.credit(allocation.resource, max(allocation.placed, since))
+                        account.credit(lost, until)
+
+    def _credit_before(self, credit: UsageCredit, wanted: Iterable[WantedUsage]) -> None:
+        names = credit.queue.split(".")
+        paths = [".".join(names[: length + 1]) for length in range(len(names))]
+        for account in self._accounts(wanted, credit, paths):
+            account.credit_span(credit)
 
     def pause(self) -> None:
         """Let what still runs count from now on when the next session recovers it."""

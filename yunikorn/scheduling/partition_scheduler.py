@@ -18,7 +18,6 @@ from yunikorn.framework.kinds import ADMISSION, NODE_SORT, PERMIT, PREDICATE, PR
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
 from yunikorn.model.node import Node
-from yunikorn.model.owner_usage import OwnerUsage
 from yunikorn.resources import Resource, has_negative
 from yunikorn.scheduling.admission.held_applications import HeldApplications
 from yunikorn.scheduling.admission.permits import Permits
@@ -93,7 +92,7 @@ class PartitionScheduler:
         self.instances = PluginInstances(self.context, failures, calls=self.questions, shared=shared)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, self.partition.queues, clock, failures, rm)
-        usage = OwnerUsage.of((rm_id, config.name), core_context.owner_usage, clock.now)
+        usage = core_context.owner_usage.of(rm_id, config.name)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, self.partition, usage)
         self._is_open = False
         meter = self.partition.measurements
