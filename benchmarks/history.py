@@ -37,6 +37,7 @@ from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.retention import used_bytes
 from yunikorn_history.row_writer import RowWriter
 from yunikorn_history.rows import Row, RowBatch
+from yunikorn_history.task_keys import settled_blocks, write_blocks
 
 TRIES = 5
 LARGEST = 1_900_000_000
@@ -167,6 +168,9 @@ def copy_forward(location: str, length: int) -> None:
         for table in (APPLICATIONS, ALLOCATIONS):
             connection.execute(sa.update(table).where(table.c.ended > UNTIL).values(ended=None))
         connection.execute(sa.update(RUNS).where(RUNS.c.ended.is_(None)).values(seen=UNTIL))
+        highest = int(connection.scalar(sa.select(sa.func.max(ALLOCATIONS.c.id))) or 0)
+        while write_blocks(connection, settled_blocks(highest)):
+            pass
         if writer.dialect == "postgresql":
             connection.execute(sa.text("ANALYZE"))
     writer.close()

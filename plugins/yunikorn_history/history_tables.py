@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from yunikorn_history.packed_columns import PackedText, pack_key, pack_states, unpack_key, unpack_states
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of these tables; `meta` of a database has its own."""
 
 METADATA = MetaData()
@@ -124,7 +124,8 @@ APPLICATIONS = Table(
     Index("applications_submitted", "submitted"),
     Index("applications_user", "user", "submitted"),
     Index("applications_queue", "queue", "submitted"),
-    Index("applications_app_id", "app_id"),
+    # Not by a collation, in whose order texts with the same beginning need not be together.
+    Index("applications_app_id", "app_id", postgresql_ops={"app_id": "text_pattern_ops"}),
     Index("applications_template", "template", "submitted"),
     Index("applications_groups", "groups", "submitted"),
     Index("applications_state", "state", "submitted"),
@@ -169,6 +170,14 @@ IS_PREEMPTED = ALLOCATIONS.c.flags.bitwise_and(literal_column(f"{PREEMPTED}")) >
 IS_UNUSUAL = ALLOCATIONS.c.flags.bitwise_and(literal_column(f"{UNUSUAL | ESTIMATED_END | PREEMPTED}")) > _ZERO
 _partial("allocations_preempted", IS_PREEMPTED, ALLOCATIONS.c.placed)
 _partial("allocations_exit", IS_UNUSUAL, ALLOCATIONS.c.exit, ALLOCATIONS.c.placed)
+
+TASK_KEYS = Table(
+    "task_keys",
+    METADATA,
+    Column("block", Integer, primary_key=True, autoincrement=False),  # `allocations.id`, divided
+    Column("digests", Text, nullable=False),
+)
+"""Digests of the keys of allocations, for a search: see the module `task_keys`."""
 
 SERIES = Table(
     "series",

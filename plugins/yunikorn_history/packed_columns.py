@@ -17,7 +17,11 @@ Packing = Callable[[Any], str | None]
 """Function of a text or None."""
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_MARK, _PADDING = "=", b"=="
+_UUID_BEGIN = re.compile(
+    "[0-9a-f]{6,8}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}[0-9a-f]{0,4}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{5,12}"
+)
+MARK, _PADDING = "=", b"=="
+"""First character of packed keys."""
 _LETTERS = {
     **{"New": "N", "Accepted": "A", "Starting": "S", "Running": "R", "Completing": "C", "Completed": "D"},
     **{"Failing": "F", "Failed": "X", "Rejected": "J", "Resuming": "U", "Expired": "E", "Removed": "V"},
@@ -30,20 +34,31 @@ _STEP = re.compile("([A-Z])(-?[0-9]+)")
 def pack_key(key: str | None) -> str | None:
     """Return a UUID in 23 characters, the first one a mark; another key with the mark gets a second one."""
     if key and len(key) == 36 and _UUID.fullmatch(key):
-        return _MARK + b2a_base64(bytes.fromhex(key.replace("-", "")), newline=False)[:22].decode()
-    return _MARK + key if key and key.startswith(_MARK) else key
+        return MARK + b2a_base64(bytes.fromhex(key.replace("-", "")), newline=False)[:22].decode()
+    return MARK + key if key and key.startswith(MARK) else key
 
 
 def key_forms(key: str) -> set[str | None]:
     """Return the texts of a key in rows: rows of a converted history keep their UUIDs as they were."""
-    return {pack_key(key), _MARK + key if key.startswith(_MARK) else key}
+    return {pack_key(key), MARK + key if key.startswith(MARK) else key}
+
+
+def begin_of_key(text: str) -> str:
+    """Return the first characters of packed UUIDs that begin with a text of at least six digits; else none.
+
+    A character has the bits of one and a half digits, so that the last digit may be left out.
+    """
+    if not _UUID_BEGIN.fullmatch(text.lower()):
+        return ""
+    digits = text.replace("-", "")
+    return MARK + b2a_base64(bytes.fromhex(digits.ljust(32, "0"))).decode()[: len(digits) * 4 // 6]
 
 
 def unpack_key(text: str | None) -> str | None:
     """Return the key that was packed."""
-    if not text or text[0] != _MARK:
+    if not text or text[0] != MARK:
         return text
-    if text[1:2] == _MARK:
+    if text[1:2] == MARK:
         return text[1:]
     digits = a2b_base64(text[1:].encode() + _PADDING).hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,8 +1,8 @@
 """Search for a text over all kinds of records.
 
-Names of queues, users and nodes, and ids of applications, may contain the text anywhere. A key of a task has
-to be the same, among the latest tasks. Of configurations, decisions of operators and failures of plugins, the
-latest are read. So the time of a search is bounded, however long the history is.
+Names of queues, users and nodes may contain the text anywhere. Ids of applications begin with it, or contain
+it, if they are among the latest. Keys of tasks are searched as `task_keys` says. Of configurations, decisions
+of operators and failures of plugins, the latest are read. So a search ends soon, however long the history is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from yunikorn_history.fetched_rows import FetchedRows
 from yunikorn_history.history_filter import HistoryFilter, HistoryScope
 from yunikorn_history.history_search import HistorySearch
 from yunikorn_history.history_tables import (
-    ALLOCATIONS,
     APPLICATIONS,
     AUDIT,
     CONFIGS,
@@ -28,14 +27,17 @@ from yunikorn_history.history_tables import (
     SERIES,
     USER_SERIES,
 )
-from yunikorn_history.packed_columns import key_forms
 from yunikorn_history.past_records import PastMatch
+from yunikorn_history.task_keys import KeySearch, begins_with
 
 SERIES_OF = {"queue": QUEUE_SERIES, "user": USER_SERIES, "node": NODE_SERIES}
 """Kinds of series with names."""
 LOOKED_AT = 2_000
 """Number of texts that match a search among which names of objects are looked for."""
-LATEST_TASKS = 200_000
+LATEST_APPLICATIONS = 100_000
+"""Number of the latest applications whose ids may contain the text anywhere."""
+MOST_IDS = 10_000
+"""Number of ids with the same beginning of which the latest are found."""
 LATEST = {CONFIGS: 200, AUDIT: 10_000, FAULTS: 1_000}
 """Numbers of the latest rows of a table that are read."""
 RECORDS = (
@@ -66,10 +68,20 @@ class RecordSearch:
         return found
 
     def _applications(self) -> Iterator[PastMatch]:
-        c, latest = APPLICATIONS.c, sa.func.max(APPLICATIONS.c.id).label("latest")
+        c = APPLICATIONS.c
         seen = self._search.visible({"user": c.user, "queue": c.queue})
-        matching = sa.select(c.app_id, latest).where(self._contains(c.app_id), *seen).group_by(c.app_id)
-        for app_id, number in self._fetched.rows(matching.order_by(latest.desc()).limit(self._limit)):
+        begins = begins_with(c.app_id, self._text, self._fetched)
+        highest = sa.select(sa.func.max(c.id)).scalar_subquery()
+        parts = (
+            sa.select(c.app_id, c.id).where(begins, *seen).limit(MOST_IDS),
+            sa.select(c.app_id, c.id).where(
+                c.id > highest - LATEST_APPLICATIONS, self._contains(c.app_id), *seen
+            ),
+        )
+        found = sa.union_all(*(sa.select(part.subquery()) for part in parts)).subquery().c
+        latest = sa.func.max(found.id).label("latest")
+        matching = sa.select(found.app_id, latest).group_by(found.app_id).order_by(latest.desc())
+        for app_id, number in self._fetched.rows(matching.limit(self._limit)):
             yield PastMatch(kind="application", name=app_id, id=number)
 
     def _names(self) -> Iterator[PastMatch]:
@@ -85,16 +97,10 @@ class RecordSearch:
                     yield PastMatch(kind=kind, name=name, id=number)
 
     def _tasks(self) -> Iterator[PastMatch]:
-        c, app = ALLOCATIONS.c, APPLICATIONS.c
-        latest = sa.select(c.id).order_by(c.placed.desc()).limit(LATEST_TASKS).subquery()
-        is_wanted = sa.type_coerce(c.key, sa.Text()).in_(key_forms(self._text))
-        statement = (
-            sa.select(c.key, app.id, app.app_id)
-            .select_from(latest.join(ALLOCATIONS, c.id == latest.c.id).join(APPLICATIONS, app.id == c.app))
-            .where(is_wanted, *self._search.visible({"user": app.user, "queue": app.queue}))
-        )
-        for _, number, app_id in self._fetched.rows(statement.limit(self._limit)):
-            yield PastMatch(kind="task", name=self._text, id=number, text=app_id)
+        app = APPLICATIONS.c
+        seen = self._search.visible({"user": app.user, "queue": app.queue})
+        for key, number, app_id in KeySearch(self._fetched, self._text).found(self._limit, seen):
+            yield PastMatch(kind="task", name=key, id=number, text=app_id)
 
     def _records(self) -> Iterator[PastMatch]:
         for kind, table, time, (name, text), names, texts in RECORDS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from yunikorn_history.history_tables import (
 )
 from yunikorn_history.packed_columns import PackedText
 from yunikorn_history.rows import Row, RowBatch, clean_text
+from yunikorn_history.task_keys import settled_blocks, write_blocks
 
 LARGEST_PART = 64 << 20
 """Characters of JSON above which the texts of rows are cut."""
@@ -77,6 +79,8 @@ class RowWriter:
 
     def __init__(self, writer: HistoryWriter) -> None:
         self._writer = writer
+        self._settled = 0
+        """Blocks of allocations before this one have digests of their keys."""
 
     def write(self, batch: RowBatch) -> None:
         """Write a batch in one transaction; rows of the same primary keys are replaced.
@@ -92,6 +96,11 @@ class RowWriter:
         with self._writer.transaction() as connection:
             for table, text in parts:
                 connection.execute(upsert(table, self._writer.dialect), {"rows": text})
+            ids: Iterator[Any] = (row[0] for row in batch.rows.get(ALLOCATIONS.name, ()))
+            settled = settled_blocks(max(ids, default=0))
+            has_rest = settled > self._settled and write_blocks(connection, settled)
+        if settled > self._settled and not has_rest:
+            self._settled = settled
 
     def write_parts(self, batch: RowBatch) -> list[RefusedRow]:
         """Write a batch without the rows that the database refuses, in many transactions; return those rows.

@@ -92,5 +92,14 @@ def _name_of(connection: Connection, tags: str | None) -> int:
     return int(found)
 
 
-STEPS: dict[int, Step] = {1: separate_partitions, 2: shorten_rows}
+def search_keys(connection: Connection) -> None:
+    """Add the table of digests, which are written with the next rows, and let an index find beginnings."""
+    connection.execute(sa.text("CREATE TABLE task_keys (block INTEGER PRIMARY KEY, digests TEXT NOT NULL)"))
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("DROP INDEX applications_app_id"))
+        index = "CREATE INDEX applications_app_id ON applications (app_id text_pattern_ops)"
+        connection.execute(sa.text(index))
+
+
+STEPS: dict[int, Step] = {1: separate_partitions, 2: shorten_rows, 3: search_keys}
 """Steps from a version of the schema to the next one."""
