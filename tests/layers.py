@@ -108,7 +108,9 @@ MAY_IMPORT = {
     | LOOPS
     | {"yunikorn_service.runtime", "yunikorn_history", "yunikorn_rest", "yunikorn_rest.routes"}
     | {"yunikorn_foresight"},
-    "yunikorn_rest.commands": COMMANDS | {"yunikorn_commands", "yunikorn_rest", "yunikorn_service"},
+    "yunikorn_rest.commands": COMMANDS
+    | {"yunikorn.interface", "yunikorn_commands", "yunikorn_rest", "yunikorn_rest.routes"}
+    | {"yunikorn_service", "yunikorn_service.runtime", "yunikorn_snapshots"},
     "yunikorn_lab": INTERFACE,
     "yunikorn_lab.schema": FRAMEWORK,
     "yunikorn_lab.simulation": INTERFACE

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import msgspec
@@ -124,31 +125,41 @@ class SilentCallback:
         return None
 
 
-def read_header(path: Path) -> SnapshotHeader:
+def read_header(source: Path | BinaryIO) -> SnapshotHeader:
     """Return what the first line of a snapshot says. Raises `SnapshotError` and `OSError`."""
-    with path.open("rb") as file:
+    with _opened(source) as file:
         return SnapshotReading(file).header
 
 
 def restored_scheduler(
-    path: Path,
+    source: Path | BinaryIO,
     registry: Registry,
     clock: Clock,
     callbacks: Mapping[str, Callback] | None = None,
     workers: Workers | None = None,
 ) -> Scheduler:
-    """Return a scheduler that goes on where the one of a snapshot was.
+    """Return a scheduler that goes on where the one of a snapshot was, which is a file or its content.
 
     `registry` has the plugins, of which the same must be installed. `clock` must not be behind the time of
     the snapshot. `callbacks` are those of the resource managers, by id; others are silent. `workers` call
     policies that may block; without them a snapshot of a scheduler with workers is refused. Raises
     `SnapshotError`, which names what is wrong, and `OSError`; then nothing was made.
     """
-    with path.open("rb") as file:
+    with _opened(source) as file:
+        return _Restoring(SnapshotReading(file), registry, clock, callbacks or {}, workers).scheduler()
+
+
+@contextmanager
+def _opened(source: Path | BinaryIO) -> Iterator[BinaryIO]:
+    """Open a file, whose name is then part of an error."""
+    if not isinstance(source, Path):
+        yield source
+        return
+    with source.open("rb") as file:
         try:
-            return _Restoring(SnapshotReading(file), registry, clock, callbacks or {}, workers).scheduler()
+            yield file
         except SnapshotError as error:
-            raise SnapshotError(f"snapshot {path} cannot be used: {error}") from error
+            raise SnapshotError(f"snapshot {source} cannot be used: {error}") from error
 
 
 class _Restoring:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from yunikorn.errors import YunikornError
 
+MARK = b"YUNIKORN-SNAPSHOT "
+"""First bytes of every snapshot."""
+
 
 class SnapshotError(YunikornError):
     """A snapshot that cannot be written or read; the message says why, and what to do."""

@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 import attrs
 import msgspec
 
-from yunikorn_snapshots.snapshot_errors import SnapshotError
+from yunikorn_snapshots.snapshot_errors import MARK, SnapshotError
 
-MARK = b"YUNIKORN-SNAPSHOT "
 FORMAT = 1
 ROWS_AT_ONCE = 20_000
 LONGEST_HEADER = 65_536

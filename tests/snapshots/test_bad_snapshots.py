@@ -15,8 +15,8 @@ from yunikorn.clock import ManualClock
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_snapshots import snapshot_file
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
-from yunikorn_snapshots.snapshot_errors import SnapshotError
-from yunikorn_snapshots.snapshot_file import MARK, SnapshotReading, SnapshotWriter
+from yunikorn_snapshots.snapshot_errors import MARK, SnapshotError
+from yunikorn_snapshots.snapshot_file import SnapshotReading, SnapshotWriter
 from yunikorn_snapshots.snapshots import take_snapshot
 
 Parts = list[Any]

@@ -8,8 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.core.kit import configuration, queue
 from tests.rest.commands.operator_kit import Run, answered, small_rm, through
 from tests.rest.steering_kit import ADMIN, OPERATOR, Steered
+from yunikorn_commands.input_source import InputError
+from yunikorn_lab.simulation.reader import read_node_file
 from yunikorn_snapshots.snapshots import take_snapshot
 
 
@@ -58,3 +61,48 @@ def test_refusal_of_the_server_is_the_error(
     status, _, err = run("snapshot", "-o", str(tmp_path / "file"))
     assert (status, "the role admin is needed" in err) == (2, True)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_commands_of_operators_read_a_snapshot_as_the_service(
+    run: Run, asked: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "state"
+    take_snapshot(small_rm().scheduler, file)
+    for command in (
+        ("explain", "wait", "--json"),
+        ("explain", "run", "--json"),
+        ("get", "apps", "--json"),
+        ("get", "nodes", "--json"),
+        ("describe", "queue", "root.b", "--json"),
+    ):
+        live = run(*command)
+        asked.clear()
+        assert run(*command, "--snapshot", str(file)) == live
+        assert (live[0], asked) == (0, [])
+    assert run("explain", "wat", "--snapshot", str(file)) == (
+        1,
+        "",
+        "Error: there is no application 'wat', did you mean 'wait'?\n",
+    )
+    given = run("get", "apps", "--snapshot", str(file), "--server", "http://localhost")
+    assert given == (2, "", "Error: --server and --snapshot exclude each other\n")
+    file.write_bytes(file.read_bytes()[:-1])
+    status, _, err = run("get", "apps", "--snapshot", str(file))
+    assert (status, err.startswith(f"Error: snapshot {file} cannot be used: ")) == (2, True)
+
+
+def test_nodes_are_those_of_a_snapshot(run: Run, tmp_path: Path) -> None:
+    rm = small_rm()
+    rm.node("n3", attributes={"rack": "r1"}, vcore=2000, occupied={"vcore": 500})
+    take_snapshot(rm.scheduler, tmp_path / "state")
+    found = read_node_file(tmp_path / "state").nodes
+    assert [(one.name, one.partition) for one in found[2:]] == [("n2", "default"), ("n3", "default")]
+    assert (found[3].resources, found[3].attributes) == ({"vcore": 1500}, {"rack": "r1"})
+    (tmp_path / "queues.yaml").write_text(
+        configuration(queue("a", resources={"guaranteed": {"vcore": "20"}}))
+    )
+    status, out, _ = run("validate", str(tmp_path / "queues.yaml"), "--nodes", str(tmp_path / "state"))
+    assert (status, "but all nodes together have vcore 13500m" in out) == (0, True)
+    (tmp_path / "state").write_bytes((tmp_path / "state").read_bytes()[:-1])
+    with pytest.raises(InputError, match="its checksum is wrong"):
+        read_node_file(tmp_path / "state")

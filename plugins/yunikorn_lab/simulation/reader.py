@@ -33,10 +33,12 @@ from yunikorn_lab.simulation.scenario_reader import (
     read_scenario_file,
 )
 from yunikorn_lab.simulation.slurm import SlurmOptions, read_slurm
+from yunikorn_lab.simulation.snapshot_nodes import read_snapshot_nodes
 from yunikorn_lab.simulation.swf import SwfOptions, read_swf
 from yunikorn_lab.simulation.swf_jobs import COLUMNS
 from yunikorn_lab.simulation.trace_line import read_rows
 from yunikorn_lab.simulation.workload import Workload
+from yunikorn_snapshots.snapshot_errors import MARK
 
 SCENARIO = "scenario"
 SWF = "swf"
@@ -162,11 +164,13 @@ def _by_extension(path: InputFile) -> str | None:
 
 
 def read_node_file(path: InputFile, gpus: str = SHARE) -> ScenarioCluster:
-    """Read nodes and any node events from a `.machines`, YAML, openb or `sinfo` file; raises `InputError`.
+    """Read nodes and any node events from a `.machines`, YAML, openb or `sinfo` file, or from a snapshot.
 
-    `gpus` is the unit for counting the GPUs of an openb file.
+    `gpus` is the unit for counting the GPUs of an openb file. Raises `InputError`.
     """
     content = read_content(path)
+    if content.startswith(MARK):
+        return ScenarioCluster(read_snapshot_nodes(content, str(path)))
     if _is_nodes(content):
         return ScenarioCluster(read_openb_nodes(trace_text(content, str(path)), str(path), gpus))
     if is_sinfo(content):

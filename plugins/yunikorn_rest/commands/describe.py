@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from yunikorn.clock import SystemClock
 from yunikorn.quantities import ordered
 from yunikorn.resources import INT32_MIN
 from yunikorn_commands.output import echo
@@ -48,7 +47,7 @@ from yunikorn_rest.commands.server_options import (
     connect,
     names_beginning,
     partition_option,
-    server_options,
+    reading_options,
 )
 
 QUEUE_AMOUNTS = {
@@ -249,7 +248,7 @@ def _complete(context: click.Context, _: click.Parameter, incomplete: str) -> li
 @click.argument("name", shell_complete=_complete)
 @WIDE
 @partition_option
-@server_options
+@reading_options
 def command(kind: str, name: str, wide: bool, partition: str, as_json: bool, **connection: Any) -> None:
     """Describe one app, queue or node of a running scheduler.
 
@@ -262,7 +261,7 @@ def command(kind: str, name: str, wide: bool, partition: str, as_json: bool, **c
     if as_json:
         echo(json.dumps(found))
         return
-    DESCRIPTIONS[kind](found, SystemClock().now(), width)
+    DESCRIPTIONS[kind](found, server.now(), width)
 
 
 def find_object(kind: str, server: RestConnection, partition: str, name: str) -> Record:

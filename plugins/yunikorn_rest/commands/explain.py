@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import number_of
 from yunikorn_commands.output import echo
@@ -38,7 +37,7 @@ from yunikorn_rest.commands.server_options import (
     complete,
     connect,
     partition_option,
-    server_options,
+    reading_options,
 )
 
 NAMED = 3
@@ -185,7 +184,7 @@ MOST = 1000
 )
 @WIDE
 @partition_option
-@server_options
+@reading_options
 def command(
     application: str,
     queue: str,
@@ -207,7 +206,7 @@ def command(
     if as_json:
         echo(json.dumps(found))
         return
-    lines = explanation_lines(found, width) if "reasons" in found else state_lines(found, SystemClock().now())
+    lines = explanation_lines(found, width) if "reasons" in found else state_lines(found, server.now())
     for line in lines:
         echo(line)
 

@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import click
 
-from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.states import (
     APPLICATION,
@@ -36,7 +35,7 @@ from yunikorn_rest.commands.server_options import (
     complete,
     connect,
     partition_option,
-    server_options,
+    reading_options,
 )
 
 KINDS = ("queues", "apps", "nodes", "users", "events")
@@ -65,7 +64,7 @@ STATES = {
 @click.option("--all", "ended", is_flag=True, help="Applications that have ended, too.")
 @WIDE
 @partition_option
-@server_options
+@reading_options
 def command(
     kind: str,
     queue: str,
@@ -102,7 +101,7 @@ def command(
             for one in found:
                 echo(json.dumps(one))
             return
-        table = object_tables.TABLES[kind](list(found), SystemClock().now())
+        table = object_tables.TABLES[kind](list(found), server.now())
         print_table(*table, width)
 
 

@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit
 import attrs
 import click
 
+from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 from yunikorn_commands.extras import importing_extra
@@ -198,9 +199,11 @@ def quoted(name: str) -> str:
 class RestConnection:
     """An open connection to the REST interface of a scheduler."""
 
-    def __init__(self, client: httpx.Client, shown: str) -> None:
+    def __init__(self, client: httpx.Client, shown: str, clock: Clock | None = None) -> None:
+        """Use a client; `shown` names the server in messages, and `clock` is that of the server."""
         self._client = client
         self._shown = shown
+        self.now = (clock or SystemClock()).now
 
     @property
     def has_token(self) -> bool:

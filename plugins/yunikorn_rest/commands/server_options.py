@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from yunikorn.errors import UsageError
 from yunikorn_commands.option_groups import option_group
@@ -71,6 +72,16 @@ server_options = option_group(
     connection_options,
 )
 """The same with `--json`."""
+reading_options = option_group(
+    click.option(
+        "--snapshot",
+        type=FILE,
+        metavar="FILE",
+        help="Ask the scheduler of a snapshot, restored here, instead of a running one.",
+    ),
+    server_options,
+)
+"""The same for commands that may also read a snapshot."""
 partition_option = click.option(
     "--partition", default=PARTITION, show_default=True, help="Partition to look at."
 )
@@ -78,6 +89,13 @@ partition_option = click.option(
 
 def connect(options: Mapping[str, Any]) -> AbstractContextManager[RestConnection]:
     """Open a connection with the values of the options; raises `UsageError` if they are unusable."""
+    if options.get("snapshot") is not None:
+        source = click.get_current_context().get_parameter_source("server")
+        if source is ParameterSource.COMMANDLINE:
+            raise UsageError("--server and --snapshot exclude each other")
+        from yunikorn_rest.commands.snapshot_connection import open_snapshot
+
+        return open_snapshot(options["snapshot"])
     return open_server(address_of(options, options["timeout"]))
 
 

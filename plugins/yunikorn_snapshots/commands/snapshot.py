@@ -67,9 +67,9 @@ def _checked(file: Path) -> SnapshotHeader:
     try:
         for _ in verified(_pieces(file)):
             pass
-        return read_header(file)
     except SnapshotError as error:
         raise UsageError(f"snapshot {file} cannot be used: {error}") from error
+    return read_header(file)
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
