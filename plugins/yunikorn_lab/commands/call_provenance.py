@@ -12,7 +12,7 @@ import click
 from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
-from yunikorn_commands.input_files import DASH, HeldInput, name_of
+from yunikorn_commands.input_files import DASH, HeldInput, InputFile, name_of
 from yunikorn_lab.commands.run_options import PastTime
 from yunikorn_lab.commands.workload import WorkloadSource
 from yunikorn_lab.reporting.provenance import (
@@ -27,7 +27,7 @@ from yunikorn_lab.reporting.saved_run import InputPlaces, place_of
 from yunikorn_lab.simulation.reader import files_of_workload
 from yunikorn_lab.simulation.workload import Workload
 
-_ELSEWHERE = {"config", "configs", "settings", "workload", "nodes", "seed", "seeds", "folders"}
+_ELSEWHERE = {"config", "configs", "settings", "workload", "nodes", "seed", "seeds", "folders", "snapshot"}
 """Parameters that the provenance has in fields of their own."""
 _NO_EFFECT = {
     "out",
@@ -52,7 +52,11 @@ class RunInputs:
 
     def __init__(self, source: WorkloadSource, workload: Workload, context: click.Context) -> None:
         """Read the files of a `workload` that `source` has read, and the options of the command."""
-        files = files_of_workload(source.workload, source.nodes, workload.format)
+        files: list[tuple[str, InputFile]] = []
+        if source.workload is not None:
+            files = files_of_workload(source.workload, source.nodes, workload.format)
+        if context.params.get("snapshot") is not None:
+            files.append(("snapshot", context.params["snapshot"]))
         self._files: list[InputChecksum] = workload_files(files, workload)
         self._places = {role: place_of(file) for role, file in files}
         self._options = _options(context)

@@ -17,7 +17,7 @@ import attrs
 import click
 
 from yunikorn.clock import SECOND, Clock, SystemClock
-from yunikorn.errors import ConfigError
+from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.text import number_of
 from yunikorn_commands.allowed_plugins import load_registry
@@ -44,6 +44,7 @@ from yunikorn_lab.commands.run_options import (
     progress_bar,
     until_option,
 )
+from yunikorn_lab.commands.snapshot_option import SnapshotRun, assume_runtime_option, snapshot_option
 from yunikorn_lab.commands.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn_lab.reporting.full_report import FullReport, study
 from yunikorn_lab.reporting.result_files import ResultFiles
@@ -65,7 +66,9 @@ REPORTING = (
 
 
 @click.command("simulate")
-@click.option("--config", required=True, type=INPUT, help="The queues.yaml to schedule under.")
+@click.option("--config", type=INPUT, help="The queues.yaml to schedule under.")
+@snapshot_option("begin with it, go on under --config if given, and let --workload arrive from then on")
+@assume_runtime_option
 @workload_options
 @click.option("--out", type=OUT_FOLDER, help="Folder for the report and all decisions.")
 @force_folder
@@ -85,7 +88,9 @@ REPORTING = (
 )
 @preempted_option
 def command(
-    config: Path,
+    config: Path | None,
+    snapshot: Path | None,
+    assume_runtime: int | None,
     source: WorkloadSource,
     out: Path | None,
     force: bool,
@@ -107,31 +112,27 @@ def command(
     {qos}, {phase} and {kind} (cpu, share, gpu or gpus), those of --batsim-queue and --batsim-user {profile},
     {queue} and {user}, and those of --slurm-queue, --slurm-user and --slurm-group {user}, {account},
     {partition}, {qos}, {group}, {cluster} and {wckey}.
+
+    With --snapshot, time 0 is the moment of the snapshot, and nodes of the workload are not used.
     """
     check_out(out, tasks=tasks, no_plots=no_plots, force=force)
-    registry = trusting(load_registry(), folder_of(config))
-    text, plan = read_simulation(config, source, registry)
+    given = _read_call(config, snapshot, assume_runtime, source)
+    text, plan, registry, begun = given.text, given.plan, given.registry, given.begun
     gantt = chart.request(plan, out=out, until=until)
-    asked = parse_questions(questions, plan, until)
+    asked = parse_questions(questions, plan, until, begun.known if begun else ())
     wait_targets = read_targets(targets, [(text, registry)])
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
-    for line in remark_lines(plan):
-        echo(line, err=True)
-    for line in cluster_notes([(name_of(config), text, registry)], plan):
+    for line in [*remark_lines(plan), *cluster_notes([(name_of(given.config), text, registry)], plan)]:
         echo(line, err=True)
     inputs = RunInputs(source, plan, click.get_current_context())
-    provenance = inputs.provenance(config, text, registry)
+    provenance = inputs.provenance(given.config, text, registry)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = None
         if out is not None:
+            places = inputs.places(given.config)
             made = ResultFiles(
-                out,
-                tasks=tasks,
-                pictures=not no_plots,
-                gantt=gantt,
-                force=force,
-                places=inputs.places(config),
+                out, tasks=tasks, pictures=not no_plots, gantt=gantt, force=force, places=places
             )
             files = stack.enter_context(made)
         bar = progress_bar(stderr_console(), clock, held=source.hold)
@@ -150,33 +151,86 @@ def command(
                 preempted=preempted,
                 questions=asked,
                 targets=wait_targets,
+                continuing=begun.run if begun else None,
             )
         except ConfigError as error:
-            raise InputError(name_of(config), error.problems) from error
+            raise InputError(name_of(given.config), error.problems) from error
         result = attrs.evolve(result, provenance=provenance)
         report = result.report
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""
     known = len(plan.remarks) + len(survey(plan).remarks)
-    _print_notes(report, known, [*filter(None, [left_out]), *(files.gantt_notes if files else ())])
+    unknown = begun.run_times.remark() if begun else ""
+    _print_notes(report, known, [*filter(None, [left_out, unknown]), *(files.gantt_notes if files else ())])
     _show(result, as_json, rate)
     unmet = conditions.report(result)
     return status_of(signals) if report.outcome == "interrupted" else unmet
 
 
+@attrs.frozen
+class _Call:
+    """What a call simulates."""
+
+    config: Path
+    """Its configuration; the snapshot if that goes on under its own."""
+    registry: Registry
+    text: str
+    plan: Workload
+    begun: SnapshotRun | None = None
+
+
+def _read_call(
+    config: Path | None, snapshot: Path | None, assumed: int | None, source: WorkloadSource
+) -> _Call:
+    """Read what a call simulates; raises the problems of all parts."""
+    _require(snapshot, assumed)
+    registry = load_registry()
+    if config is not None:
+        registry = trusting(registry, folder_of(config))
+    text, plan = _read_given(config, source, registry)
+    if snapshot is None:
+        assert plan is not None
+        assert config is not None
+        return _Call(config, registry, text, plan)
+    begun = SnapshotRun.of(snapshot, registry, plan, None if config is None else (config, text), assumed)
+    return _Call(config or snapshot, registry, begun.text, begun.plan, begun)
+
+
 def read_simulation(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
     """Return configuration and workload; raises the problems of both if either cannot be read."""
+    text, plan = _read_given(config, source, registry)
+    assert plan is not None
+    return text, plan
+
+
+def _read_given(
+    config: Path | None, source: WorkloadSource, registry: Registry
+) -> tuple[str, Workload | None]:
+    """Return configuration and workload, if given; raises the problems of both if either cannot be read."""
     input_checks, text, plan = InputChecks(), "", None
-    with input_checks.part():
-        text = read_config(config, registry)
-    with input_checks.part():
-        plan = source.read()
-    if text:
+    if config is not None:
+        with input_checks.part():
+            text = read_config(config, registry)
+    if source.workload is not None:
+        with input_checks.part():
+            plan = source.read()
+    if text and config is not None:
         with input_checks.part():
             check_configs([(config, text)], registry)
     input_checks.check()
-    assert plan is not None
     return text, plan
+
+
+def _require(snapshot: Path | None, assumed: int | None) -> None:
+    """Raise `click.UsageError` for a call without a beginning, or with options that do not apply to it."""
+    context = click.get_current_context()
+    if snapshot is not None:
+        return
+    if assumed is not None:
+        raise UsageError("--assume-runtime applies to a snapshot: give --snapshot")
+    for parameter in context.command.params:
+        if parameter.name in ("config", "workload") and context.params.get(parameter.name) is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
 
 
 def _rate(report: Report, clock: Clock, started: int) -> str:
@@ -231,3 +285,8 @@ def stderr_console() -> Console | None:
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+for _option in command.params:
+    if _option.name == "workload":
+        _option.required = False  # a snapshot has work of its own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -207,8 +208,11 @@ def study(
     preempted: str = RESTART,
     questions: Sequence[ExplainRequest] = (),
     targets: Mapping[str, int] | None = None,
+    continuing: Callable[..., Report] | None = None,
 ) -> FullReport:
     """Simulate and observe a workload; options and errors are those of `simulate`.
+
+    With `continuing`, which is `continued` with a scheduler, that scheduler goes on instead.
 
     `rows` receives the row of each application at its end, and the rows of unfinished applications at the end
     of the simulation. `targets` are wait targets (ns) by queue.
@@ -216,10 +220,9 @@ def study(
     view = CoreView()
     limits = LimitWaits(view.application)
     observer = Observer(view, limits, rows, targets, survey(workload).topology_gangs, workload.recorded)
-    report = simulate(
-        config,
-        workload,
-        registry,
+    run = continuing or partial(simulate, config, registry=registry)
+    report = run(
+        workload=workload,
         until=until,
         recorder=Recorders(recorder, observer) if recorder is not None else observer,
         watch=watch,

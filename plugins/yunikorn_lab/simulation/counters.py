@@ -172,7 +172,7 @@ class Counters:
     def left(self, task: Running, moment: int, lost: str = "") -> None:
         """Count the end of a task, or the loss of its work if `lost` gives a reason."""
         figures = self.queue(task)
-        grow(figures.usage, task.allocation.resource_per_alloc, moment - task.started)
+        grow(figures.usage, task.allocation.resource_per_alloc, moment - max(task.started, 0))
         self.releases += 1
         if lost:
             self.lost_work.add(lost, 0 if lost == SUSPENDED else task.ran(moment))

@@ -16,7 +16,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -24,20 +24,14 @@ import attrs
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.plugin_code import CodeSource
-from yunikorn.interface.callback import Callback
-from yunikorn.interface.messages import (
-    RegisterResourceManagerRequest,
-    RegisterResourceManagerResponse,
-    UpdateRequest,
-)
+from yunikorn.interface.messages import UpdateRequest
 from yunikorn_lab.simulation.counters import Counters
 from yunikorn_lab.simulation.event_queue import EventQueue
 from yunikorn_lab.simulation.explain_requests import ExplainRequests
 from yunikorn_lab.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder, Recorders
 from yunikorn_lab.simulation.report import Report, make_report
-from yunikorn_lab.simulation.rm_state import LateRequest, Running
-from yunikorn_lab.simulation.simulated_rm import PREEMPTION_MODES, RM_ID, SimulatedRM
+from yunikorn_lab.simulation.simulated_rm import RegisteringCore, SimulatedRM
 from yunikorn_lab.simulation.survey import survey
 from yunikorn_lab.simulation.workload import RESTART, Reloaded, Workload
 
@@ -54,14 +48,8 @@ MOST_IDLE = 100_000
 A policy that is asked again every second ends by `PATIENCE`; one that is asked more often ends by this."""
 
 
-class SimulatedCore(Protocol):
+class SimulatedCore(RegisteringCore, Protocol):
     """The part of the scheduler interface that a simulation uses."""
-
-    def register_resource_manager(
-        self, request: RegisterResourceManagerRequest, callback: Callback
-    ) -> RegisterResourceManagerResponse:
-        """Register a resource manager."""
-        ...
 
     def update(self, request: UpdateRequest) -> None:
         """Send an update from a resource manager."""
@@ -103,6 +91,18 @@ class Progress:
     decisions: int
 
 
+@attrs.frozen
+class ManagerParts:
+    """What the resource managers of a simulation share with it."""
+
+    counters: Counters
+    recorder: Recorder
+    clock: ManualClock
+    limits: LimitWaits
+    preempted: str
+    """Setting for preempted tasks, one of `PREEMPTED`."""
+
+
 class Simulation:
     """One run of a workload against a core that uses `clock`."""
 
@@ -120,6 +120,7 @@ class Simulation:
         preempted: str = RESTART,
         explain_requests: ExplainRequests | None = None,
         before_decision: Callable[[int], bool] | None = None,
+        managers: Callable[[ManagerParts], Sequence[SimulatedRM]] | None = None,
     ) -> None:
         """Prepare a run; `config` is the text of queues.yaml, `until` (ns) the last simulated instant.
 
@@ -127,7 +128,8 @@ class Simulation:
         `limits` measures waits caused by quotas and limits. `preempted`, one of `PREEMPTED`, applies to
         preempted tasks whose application has no such setting. `explain_requests` are answered at their
         moments. With `before_decision`, decisions are made one by one, and the function is called with the
-        time before each of them; the run ends when it returns False.
+        time before each of them; the run ends when it returns False. `managers` makes the resource managers,
+        of which the first one has the events of the workload; without it there is one with nothing yet.
         """
         self._workload = workload
         self._core = core
@@ -135,9 +137,6 @@ class Simulation:
         self._config = config
         self._until = until
         self._watch = watch
-        self._event_queue: EventQueue[Running | LateRequest] = EventQueue(
-            workload, survey(workload).dependents
-        )
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests or None
@@ -145,18 +144,12 @@ class Simulation:
         if explain_requests:
             self._recorder = Recorders(explain_requests, self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
-        self._manager = SimulatedRM(
-            self._event_queue,
-            self._counters,
-            self._recorder,
-            clock,
-            workload.nodes,
-            self._limits,
-            preempted,
-            workload.startup,
-        )
+        parts = ManagerParts(self._counters, self._recorder, clock, self._limits, preempted)
+        self._is_continued = managers is not None
+        self._managers = managers(parts) if managers is not None else [_new_manager(workload, parts)]
+        self._first = self._managers[0]
         if explain_requests is not None:
-            explain_requests.manager = self._manager
+            explain_requests.manager = self._first
         self._total = len(workload.applications)
         self._last_change = clock.now()
         self._idle = 0
@@ -166,11 +159,12 @@ class Simulation:
 
     def run(self) -> Report:
         """Simulate the workload to its end; raises `ConfigError` if the core refuses the configuration."""
-        self._core.register_resource_manager(
-            RegisterResourceManagerRequest(RM_ID, config=self._config, preemption_modes=PREEMPTION_MODES),
-            self._manager,
-        )
+        for manager in self._managers:
+            manager.register(self._core, self._config)
         self._recorder.begin()
+        for manager in self._managers:
+            manager.record_begin()
+        self._total += self._counters.applications.submitted
         outcome = "complete"
         moment: int | None = self._clock.now()
         while moment is not None:
@@ -185,21 +179,22 @@ class Simulation:
                 break
             self._see_the_end(moment)
             moment = self._next()
-        self._manager.closed = True
+        for manager in self._managers:
+            manager.closed = True
         return make_report(
             self._workload,
             survey(self._workload),
             self._counters,
-            self._manager,
-            self._event_queue,
+            self._managers,
             self._limit_report or self._limits.report(self._clock.now()),
             self._clock.now(),
             outcome,
+            has_yardstick=not self._is_continued,
         )
 
     def _see_the_end(self, moment: int) -> None:
         """Exclude the time after the last event from the waits caused by limits."""
-        if self._manager.running or self._event_queue.next() is not None:
+        if any(one.running for one in self._managers) or self._next_event() is not None:
             self._limit_report = None
         elif self._limit_report is None:
             self._limit_report = self._limits.report(moment)
@@ -216,17 +211,19 @@ class Simulation:
             return self._round(moment)
         finally:
             # The core catches exceptions of its callbacks; the simulation cannot continue after one.
-            if self._manager.failure is not None:
-                raise self._manager.failure
+            for manager in self._managers:
+                if manager.failure is not None:
+                    raise manager.failure
 
     def _round(self, moment: int) -> bool:
-        changes = self._manager.changes
+        changes = self._changes()
         fired = self._core.fire_timers()
-        told = self._event_queue.has_reloads and self._reload(moment)
-        while (request := self._manager.gather(moment)) is not None:
-            self._core.update(request)
-            self._manager.nodes.apply()
-            told = True
+        told = self._first.event_queue.has_reloads and self._reload(moment)
+        for manager in self._managers:
+            while (request := manager.gather(moment)) is not None:
+                self._core.update(request)
+                manager.nodes.apply()
+                told = True
         busy = told
         most = ROUND if self._before_decision is None else 1
         going, decided = True, most
@@ -239,7 +236,7 @@ class Simulation:
             going = self._watch is None or self._watch(self._progress(moment))
         # A permit policy may hold a placement and lose it at its timeout, again and again: the core decides,
         # but the resource manager hears nothing, and nothing changes for the workload.
-        if told or self._manager.changes != changes:
+        if told or self._changes() != changes:
             self._last_change, self._idle = moment, 0
             busy = True
         else:
@@ -252,36 +249,60 @@ class Simulation:
 
     def _reload(self, moment: int) -> bool:
         """Load the configurations of this moment; returns True if there were any."""
-        events = self._event_queue.reloads(moment)
+        manager = self._first
+        rm_id, events = manager.rm_id, manager.event_queue.reloads(moment)
         for event in events:
             refused = ""
             try:
-                self._core.reload_configuration(RM_ID, event.text, event.code)
-                self._manager.nodes.leave(lambda name: self._core.partition(RM_ID, name) is None)
+                self._core.reload_configuration(rm_id, event.text, event.code)
+                manager.nodes.leave(lambda name: self._core.partition(rm_id, name) is None)
             except ConfigError as error:
                 refused = "; ".join(map(str, error.problems))
             found = Reloaded(moment, event.file, event.text, refused)
             self._counters.reloads.append(found)
             self._recorder.reloaded(found)
-            self._manager.limits_changed(moment)
+            manager.limits_changed(moment)
         return bool(events)
 
     def _next(self) -> int | None:
         """Return the time of the next round: now if a message is pending, else the next event or timer."""
         now = self._clock.now()
-        if self._manager.has_to_answer:
+        if any(one.has_to_answer for one in self._managers):
             return now
-        event = self._event_queue.next()
+        event = self._next_event()
         timer = self._core.next_timer()
         if timer is not None:
             timer = max(timer, now)
         if event is not None:
             return event if timer is None else min(event, timer)
-        if timer is None or not self._manager.live:
+        if timer is None or not any(one.live for one in self._managers):
             return None
         return None if timer - self._last_change > PATIENCE or self._idle > MOST_IDLE else timer
+
+    def _next_event(self) -> int | None:
+        """Return the time of the next event of all resource managers (ns), or None."""
+        if len(self._managers) == 1:
+            return self._first.event_queue.next()
+        found = [one.event_queue.next() for one in self._managers]
+        return min((event for event in found if event is not None), default=None)
+
+    def _changes(self) -> int:
+        return sum(one.changes for one in self._managers)
 
     def _progress(self, moment: int) -> Progress:
         counts = self._counters.applications
         ended = counts.finished + counts.rejected + counts.failed
         return Progress(moment, self._total, counts.submitted, ended, self._counters.decisions)
+
+
+def _new_manager(workload: Workload, parts: ManagerParts) -> SimulatedRM:
+    return SimulatedRM(
+        EventQueue(workload, survey(workload).dependents),
+        parts.counters,
+        parts.recorder,
+        parts.clock,
+        workload.nodes,
+        parts.limits,
+        parts.preempted,
+        workload.startup,
+    )

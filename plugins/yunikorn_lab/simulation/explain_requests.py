@@ -142,31 +142,39 @@ class ExplainRequest:
     moment: int | None = None
 
 
-def parse_questions(texts: Sequence[str], workload: Workload, until: int | None) -> list[ExplainRequest]:
+def parse_questions(
+    texts: Sequence[str], workload: Workload, until: int | None, known: Sequence[WorkloadApplication] = ()
+) -> list[ExplainRequest]:
     """Parse questions of the forms `APP` and `APP@TIME`; raises `UsageError` that lists all errors.
+
+    They are about applications of the workload, or ones that are `known` already.
 
     A text that equals an application's id is taken as the id, even if it contains an `@`.
     """
     wanted = {name for text in texts for name in (text, text.rpartition("@")[0])}
-    plans = {plan.id: plan for plan in workload.applications if plan.id in wanted} if texts else {}
+    every = [*known, *workload.applications] if texts else []
+    plans = {plan.id: plan for plan in every if plan.id in wanted}
     questions: list[ExplainRequest] = []
     checks = InputChecks()
     for text in texts:
         with checks.part(f"--explain {text}: "):
-            questions.append(_parse(text, plans, workload, until))
+            questions.append(_parse(text, plans, every, until))
     checks.check()
     return questions
 
 
 def _parse(
-    text: str, plans: dict[str, WorkloadApplication], workload: Workload, until: int | None
+    text: str,
+    plans: dict[str, WorkloadApplication],
+    every: Sequence[WorkloadApplication],
+    until: int | None,
 ) -> ExplainRequest:
     name, at, time = text.rpartition("@")
     if text in plans or not at:
         name, at = text, ""
     plan = plans.get(name)
     if plan is None:
-        known = (each.id for each in workload.applications)
+        known = (each.id for each in every)
         raise ValueError(f"the workload has no application '{name}'{suggest(name, known)}")
     if not at:
         return ExplainRequest(plan)

@@ -6,7 +6,7 @@ A report contains no properties of the machine: equal input gives an identical r
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -28,7 +28,8 @@ from yunikorn_lab.simulation.workload import ReloadReport, Workload
 from yunikorn_lab.simulation.yardstick import easy_waits
 
 if TYPE_CHECKING:
-    from yunikorn_lab.simulation.event_queue import EventQueue
+    from collections.abc import Sequence
+
     from yunikorn_lab.simulation.simulated_rm import SimulatedRM
 
 
@@ -129,26 +130,30 @@ def make_report(
     workload: Workload,
     surveyed: Survey,
     counters: Counters,
-    manager: SimulatedRM,
-    event_queue: EventQueue[Any],
+    managers: Sequence[SimulatedRM],
     limit_report: LimitReport,
     now: int,
     outcome: str,
+    *,
+    has_yardstick: bool,
 ) -> Report:
     """Make the report at time `now`; tasks that still run count as usage up to `now`."""
     stopped = now
-    if outcome == "complete" and counters.last_end is not None and not manager.running:
+    tasks = [task for manager in managers for task in manager.running.values()]
+    live = [record for manager in managers for record in manager.live.values()]
+    if outcome == "complete" and counters.last_end is not None and not tasks:
         stopped = counters.last_end
-    for task in manager.running.values():
+    for task in tasks:
         amount = task.allocation.resource_per_alloc
-        grow(counters.queue(task).usage, amount, max(stopped - task.started, 0))
+        grow(counters.queue(task).usage, amount, max(stopped - max(task.started, 0), 0))
     everything = QueueCounters()
     for figures in counters.queues.values():
         everything.application_waits.merge(figures.application_waits)
         everything.task_waits.merge(figures.task_waits)
     application_wait = everything.application_waits.summary()
     capacities = _capacities(counters, stopped)
-    running = sum(1 for record in manager.live.values() if record.running)
+    running = sum(1 for record in live if record.running)
+    event_queue = managers[0].event_queue
     dependencies = event_queue.dependencies.report(surveyed.applications_with_predecessors)
     return Report(
         workload=workload.name,
@@ -159,7 +164,7 @@ def make_report(
         applications=attrs.evolve(
             counters.applications,
             running=running,
-            waiting=len(manager.live) - running,
+            waiting=len(live) - running,
             not_submitted=event_queue.still_to_arrive,
             too_large=surveyed.oversized.applications_beyond_cluster,
         ),
@@ -167,8 +172,8 @@ def make_report(
         failures=counters.failures.ranked(),
         tasks=attrs.evolve(
             counters.tasks,
-            running=len(manager.running),
-            waiting=sum(record.waiting for record in manager.live.values()),
+            running=len(tasks),
+            waiting=sum(record.waiting for record in live),
             too_large=surveyed.oversized.tasks,
         ),
         refusals=counters.refusals.ranked(),
@@ -192,7 +197,7 @@ def make_report(
         dependencies=dependencies,
         startup=counters.startups.summary(),
         easy_wait=easy_waits(workload)
-        if outcome == "complete" and application_wait and application_wait.max
+        if has_yardstick and outcome == "complete" and application_wait and application_wait.max
         else None,
         input=dict(sorted(workload.counts.items())),
         remarks=[*workload.remarks, *surveyed.remarks, *_remarks(dependencies)],

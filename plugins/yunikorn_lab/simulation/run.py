@@ -55,7 +55,7 @@ def simulate(
     limits, for recorders that read what is blocked. A plugin that changes the working directory has no effect
     on the caller.
     """
-    workload = _with_checked_reloads(workload, config, registry)
+    workload = with_checked_reloads(workload, config, registry)
     clock = ManualClock()
     core = Scheduler(registry, clock, PERIODS)
     if meet is not None:
@@ -74,8 +74,12 @@ def simulate(
         explain_requests=explain_requests,
         before_decision=before_decision,
     )
-    report = simulation.run()
-    waiting = _what_stops(core)
+    return with_findings(simulation.run(), core, RM_ID, explain_requests)
+
+
+def with_findings(report: Report, core: Scheduler, rm_id: str, explain_requests: ExplainRequests) -> Report:
+    """Return the report of a simulation with what its core knows at the end; closes the core."""
+    waiting = _what_stops(core, rm_id)
     rejections = with_near_queues(report.rejections, _leaves(core)) if report.rejections else []
     explanations = explain_requests.answer_rest()
     core.close()
@@ -85,7 +89,7 @@ def simulate(
     )
 
 
-def _with_checked_reloads(workload: Workload, config: str, registry: Registry) -> Workload:
+def with_checked_reloads(workload: Workload, config: str, registry: Registry) -> Workload:
     """Return a workload whose configurations are valid, and have the plugins that are loaded for them.
 
     What `config` loads is used by later configurations, too, and no file is executed during the simulation.
@@ -119,10 +123,10 @@ def _leaves(core: Scheduler) -> list[str]:
     return sorted({queue.path for queue in queues if queue.is_leaf})
 
 
-def _what_stops(core: Scheduler) -> list[RefusalReason]:
+def _what_stops(core: Scheduler, rm_id: str) -> list[RefusalReason]:
     """Return the reasons why tasks wait at the end of the simulation."""
     reasons = RefusalReasons()
-    for application, tasks, reason in core.first_reasons(RM_ID):
+    for application, tasks, reason in core.first_reasons(rm_id):
         reasons.add(reason.summary, application, tasks)
     return reasons.ranked()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -57,6 +57,11 @@ class SimulatedNodes:
         """Return the speed of a node."""
         node = self._present.get(name)
         return 1.0 if node is None else node.speed
+
+    def know(self, events: Iterable[NodeEvent]) -> None:
+        """Enter nodes that the core has already, without a message."""
+        for event in events:
+            self._enter(event)
 
     def report(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
         """Add node changes to a message, as far as one message can express them in order.

@@ -10,16 +10,20 @@ expects are sent at once.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Protocol
 
 import attrs
 
 from yunikorn.clock import Clock
+from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
     Allocation,
     AllocationAsk,
     AllocationAskRelease,
     AllocationRelease,
     PreemptionMode,
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
     RejectedAllocationAsk,
     TerminationType,
     UpdatedApplication,
@@ -76,6 +80,16 @@ _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDU
 """Termination types after which placeholders are asked for again."""
 
 
+class RegisteringCore(Protocol):
+    """The part of the scheduler interface that a registration uses."""
+
+    def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: Callback
+    ) -> RegisterResourceManagerResponse:
+        """Register a resource manager."""
+        ...
+
+
 class SimulatedRM:
     """A resource manager and its state; the engine transports its messages."""
 
@@ -89,8 +103,12 @@ class SimulatedRM:
         limits: LimitWaits,
         preempted: str,
         startup: StartUp,
+        rm_id: str = RM_ID,
     ) -> None:
         """Create the resource manager; `preempted` applies to applications without a setting of their own."""
+        self.rm_id = rm_id
+        self.event_queue = event_queue
+        """Events of this resource manager."""
         self.nodes = SimulatedNodes(nodes, counters, recorder, clock)
         """Exchange of node messages with the core."""
         self.live: dict[str, Submitted] = {}
@@ -103,7 +121,6 @@ class SimulatedRM:
         """True once the simulation is over; responses during shutdown are ignored."""
         self.failure: Exception | None = None
         """First exception in a callback; kept because the core catches exceptions of callbacks."""
-        self._event_queue = event_queue
         self._counters = counters
         self._recorder = recorder
         self._clock = clock
@@ -116,6 +133,17 @@ class SimulatedRM:
         self._asks: list[AllocationAsk] = []
         self._confirmations: list[AllocationRelease] = []
 
+    # -- beginning ---------------------------------------------------------------------------------
+
+    def register(self, core: RegisteringCore, config: str) -> None:
+        """Register with the core; raises `ConfigError` if it refuses the configuration."""
+        core.register_resource_manager(
+            RegisterResourceManagerRequest(self.rm_id, config=config, preemption_modes=PREEMPTION_MODES), self
+        )
+
+    def record_begin(self) -> None:
+        """Record what is there at the beginning, after the recorder has begun: nothing."""
+
     # -- outgoing messages -------------------------------------------------------------------------
 
     def gather(self, moment: int) -> UpdateRequest | None:
@@ -124,29 +152,29 @@ class SimulatedRM:
         The engine calls this method until it returns None: changes that must not share a message, such as a
         node that leaves and rejoins at one instant, follow in further messages.
         """
-        due = self._event_queue.next()
+        due = self.event_queue.next()
         if (due is None or due > moment) and not (self._asks or self._confirmations or self.nodes.is_behind):
             return None
-        request = UpdateRequest(RM_ID)
+        request = UpdateRequest(self.rm_id)
         releases = request.releases.allocations_to_release
         releases.extend(self._confirmations)
         request.asks.extend(self._asks)
         self._confirmations.clear()
         self._asks.clear()
-        for ready in self._event_queue.ends(moment):
+        for ready in self.event_queue.ends(moment):
             if isinstance(ready, LateRequest):
                 self._request_late(ready, moment, request)
             else:
                 releases.append(self._end(ready, moment))
-        for application in self._event_queue.arrivals(moment):
+        for application in self.event_queue.arrivals(moment):
             self._submit(application, moment, request)
-        self.nodes.report(self._event_queue.node_events(moment), request)
+        self.nodes.report(self.event_queue.node_events(moment), request)
         has_more = releases or request.asks or request.new_applications
         return request if has_more or request.new_schedulable_nodes or request.updated_nodes else None
 
     def missing_predecessors(self, application_id: str) -> Collection[str]:
         """Return the predecessors that an application waits for before it is submitted."""
-        return self._event_queue.dependencies.missing(application_id) or ()
+        return self.event_queue.dependencies.missing(application_id) or ()
 
     @property
     def has_to_answer(self) -> bool:
@@ -167,7 +195,7 @@ class SimulatedRM:
                 due = moment + group.delay
                 if due not in record.late:
                     record.late[due] = LateRequest(record)
-                    self._event_queue.add_end(due, record.late[due])
+                    self.event_queue.add_end(due, record.late[due])
                 record.late[due].groups.append(group)
         if plan.has_placeholders:
             self._gathering[plan.id] = record
@@ -262,7 +290,7 @@ class SimulatedRM:
         if owner.plan.gang == ATOMIC and self.nodes.speeds_differ:
             self._keep_pace(task)
         if task.ask.group.runtime != FOREVER:
-            self._event_queue.add_end(task.end, task)
+            self.event_queue.add_end(task.end, task)
 
     def _keep_pace(self, task: Running) -> None:
         """Let all running tasks of a rigid job have the speed of its slowest node."""
@@ -270,9 +298,9 @@ class SimulatedRM:
         slowest = min([task.speed, *(one.speed for one in others.values())])
         for one in others.values():
             if one.speed > slowest and one.ask.group.runtime != FOREVER:
-                self._event_queue.drop_end(one.end, one)
+                self.event_queue.drop_end(one.end, one)
                 one.speed = slowest
-                self._event_queue.add_end(one.end, one)
+                self.event_queue.add_end(one.end, one)
         task.speed = slowest
         others[task.allocation.uuid] = task
 
@@ -337,7 +365,7 @@ class SimulatedRM:
         if task is None:
             return  # response to a release that was sent from here
         self.changes += 1
-        self._event_queue.drop_end(task.end, task)
+        self.event_queue.drop_end(task.end, task)
         owner = task.owner
         owner.members.pop(release.uuid, None)
         owner.running -= 1
@@ -426,8 +454,8 @@ class SimulatedRM:
         """Remove an application that ended; `has_finished` is False if it failed or was rejected."""
         del self.live[owner.plan.id]
         for due, late in owner.late.items():
-            self._event_queue.drop_end(due, late)
-        self._event_queue.dependencies.ended(owner.plan.id, self._clock.now(), has_finished)
+            self.event_queue.drop_end(due, late)
+        self.event_queue.dependencies.ended(owner.plan.id, self._clock.now(), has_finished)
         self._gathering.pop(owner.plan.id, None)
         self._limits.closed(owner, self._clock.now())
         self._give_up_gang(owner)
