@@ -178,7 +178,7 @@ def test_changes_come_before_the_first_decision(registry: Registry) -> None:
         (0, "+", "late"),
         (5, "-", "late"),
         (5, "=", "late"),
-        # Tasks of the node that left begin anew with the whole time that they were to have.
+        # Tasks of the node that left start again with the whole time that they were to have.
         *[(90, "-", "old")] * 4,
         (90, "=", "old"),
     ]
