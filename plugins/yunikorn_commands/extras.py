@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from yunikorn.errors import UsageError
 
 EXTRAS = {
+    "dask": ("dask", "distributed", "tlz"),
     "foresight": ("msgspec",),
     "grpc": ("google", "grpc", "grpc_health", "grpc_reflection"),
     "history": ("msgspec", "sqlalchemy"),

@@ -22,6 +22,7 @@ from yunikorn.errors import UsageError
 from yunikorn.text import listed, suggest
 from yunikorn_commands.input_source import InputChecks
 from yunikorn_lab.reporting.assertion_figures import (
+    NEVER,
     AssertedFigure,
     FigureUnit,
     Subject,
@@ -47,8 +48,8 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?\Z")
 
 
 @attrs.frozen
-class Assertion:
-    """A parsed assertion."""
+class ReportFigure:
+    """A figure of a run or of a queue, as it is named."""
 
     text: str
     partition: str
@@ -56,9 +57,6 @@ class Assertion:
     queue: str
     """Path of the queue; empty for the whole run."""
     figure: str
-    operator: str
-    bound: float
-    """Value in seconds, as a share or as a number, by the unit of the figure."""
 
     def __str__(self) -> str:
         return self.text
@@ -70,14 +68,23 @@ class Assertion:
         assert found is not None
         return found
 
+    def spell(self, value: float | None) -> str:
+        """Return a value in the notation of assertions."""
+        return spell(value, self.definition.unit)
+
+
+@attrs.frozen
+class Assertion(ReportFigure):
+    """A parsed assertion."""
+
+    operator: str
+    bound: float
+    """Value in seconds, as a share or as a number, by the unit of the figure."""
+
     @property
     def is_upper(self) -> bool:
         """True for an assertion that a figure is not too large."""
         return self.operator in ("<", "<=")
-
-    def spell(self, value: float | None) -> str:
-        """Return a value in the notation of the assertion."""
-        return spell(value, self.definition.unit)
 
 
 @attrs.frozen
@@ -101,6 +108,8 @@ def spell(value: float | None, unit: FigureUnit) -> str:
     """Return a value exactly, in the notation of assertions: `1m4.5s`, `12.5%` or `3`."""
     if value is None:
         return "none"
+    if value == NEVER:
+        return "never"
     if unit is FigureUnit.TIME:
         return spell_duration(round(value * SECOND))
     return f"{value * 100:.10g}%" if unit is FigureUnit.SHARE else f"{value:.10g}"
@@ -128,14 +137,19 @@ def parse_assertion(text: str) -> Assertion:
     if sign not in OPERATORS:
         hint = ", did you mean '=='?" if sign == "=" else ""
         raise UsageError(f"unknown operator '{sign}'{hint}; known: {' '.join(OPERATORS)}")
-    partition, queue, figure = _split(path)
+    named = parse_figure(path)
+    bound = _bound(value, named.figure, named.definition)
+    return Assertion(" ".join(text.split()), named.partition, named.queue, named.figure, sign, bound)
+
+
+def parse_figure(text: str) -> ReportFigure:
+    """Parse `[SUBJECT.]FIGURE`; raises `UsageError`."""
+    partition, queue, figure = _split(text)
     definition = find_figure(figure)
     assert definition is not None
     if not (definition.of_queues or (queue in ("", ROOT) and (definition.of_partitions or not partition))):
         raise UsageError(f"{figure} is a figure of the whole run, not of a queue: write {figure} alone")
-    return Assertion(
-        " ".join(text.split()), partition, queue, figure, sign, _bound(value, figure, definition)
-    )
+    return ReportFigure(text, partition, queue, figure)
 
 
 def _split(path: str) -> tuple[str, str, str]:
@@ -183,9 +197,9 @@ def _bound(text: str, figure: str, definition: AssertedFigure) -> float:
 
 
 def check_queues(
-    assertions: Iterable[Assertion], queues: Collection[tuple[str, str]], option: str = "--assert"
+    assertions: Iterable[ReportFigure], queues: Collection[tuple[str, str]], option: str = "--assert"
 ) -> None:
-    """Raise `UsageError` that lists all assertions about a queue that is not one of `queues`.
+    """Raise `UsageError` that lists all assertions or figures of a queue that is not one of `queues`.
 
     The queues are pairs of partition and path. Only meaningful for configurations in which all queues are
     known before the run; others create queues from placement rules.
@@ -198,7 +212,7 @@ def check_queues(
     checks.check()
 
 
-def _check_queue(assertion: Assertion, queues: Collection[tuple[str, str]]) -> None:
+def _check_queue(assertion: ReportFigure, queues: Collection[tuple[str, str]]) -> None:
     partitions = sorted({partition for partition, _ in queues})
     if assertion.partition and assertion.partition not in partitions:
         near = suggest(assertion.partition, partitions)
@@ -224,8 +238,8 @@ def judge(
     subject = find_subject(assertion, result, queues)
     definition = assertion.definition
     value = definition.read(subject)
-    never = subject.never_started if definition.is_wait else 0
-    if never and assertion.is_upper and _is_decisive(assertion, never, subject.applications):
+    never = _decisive(assertion, subject)
+    if never and assertion.is_upper:
         reason = f"{never} of {subject.applications} applications of {subject.name} never started"
         return AssertionResult(assertion, value, False, reason)
     if value is None:
@@ -237,15 +251,27 @@ def judge(
     return AssertionResult(assertion, value, OPERATORS[assertion.operator](value, assertion.bound))
 
 
-def _is_decisive(assertion: Assertion, never: int, applications: int) -> bool:
-    """Return True if the waits that have not ended would be the figure, or part of its mean."""
-    statistic = assertion.figure.rpartition(".")[2]
+def value_of(
+    figure: ReportFigure, result: FullReport, queues: Collection[tuple[str, str]] = ()
+) -> float | None:
+    """Return the value of a figure in a report; `NEVER` for a wait that applications without start decide.
+
+    `queues` and errors are as for `judge`.
+    """
+    subject = find_subject(figure, result, queues)
+    return NEVER if _decisive(figure, subject) else figure.definition.read(subject)
+
+
+def _decisive(figure: ReportFigure, subject: Subject) -> int:
+    """Return the number of waits that have not ended, if they would be the figure, or part of its mean."""
+    never = subject.never_started if figure.definition.is_wait else 0
+    statistic = figure.figure.rpartition(".")[2]
     percent = {"p50": 50, "median": 50, "p95": 95}.get(statistic)
-    return percent is None or never * 100 > (100 - percent) * applications
+    return never if percent is None or never * 100 > (100 - percent) * subject.applications else 0
 
 
 def find_subject(
-    assertion: Assertion, result: FullReport, queues: Collection[tuple[str, str]] = ()
+    assertion: ReportFigure, result: FullReport, queues: Collection[tuple[str, str]] = ()
 ) -> Subject:
     """Return the part of a report that an assertion is about; raises `UsageError` for an unknown queue."""
     if assertion.queue in ("", ROOT) and not assertion.partition:
@@ -273,5 +299,5 @@ def find_subject(
     )
 
 
-def _partitions(assertion: Assertion, queues: Collection[tuple[str, str]]) -> list[str]:
+def _partitions(assertion: ReportFigure, queues: Collection[tuple[str, str]]) -> list[str]:
     return sorted({partition for partition, path in queues if path == assertion.queue})

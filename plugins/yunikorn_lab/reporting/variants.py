@@ -314,8 +314,8 @@ def make_plans(
         here = trusting(registry, path.parent)
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
-            changed = _changed(text, combination, here, problems)
-            found.append(VariantPlan(label, changed, path.parent, path.name, combination))
+            config = changed(text, combination, here, problems)
+            found.append(VariantPlan(label, config, path.parent, path.name, combination))
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:
@@ -324,21 +324,22 @@ def make_plans(
     return found
 
 
-def _changed(
+def changed(
     text: str, combination: tuple[VariantSetting, ...], registry: Registry, problems: list[str]
 ) -> str:
+    """Return a valid configuration after some settings; what is wrong with them is added to `problems`."""
     if not combination:
         return text
     try:
-        changed = change(text, combination)
+        config = change(text, combination)
     except UsageError as error:
         problems += str(error).splitlines()
         combination = tuple(setting for setting in combination if _leads_somewhere(text, setting))
         combination = tuple({setting.numbered(text).path: setting for setting in combination}.values())
-        changed = change(text, combination)
+        config = change(text, combination)
     numbered = [setting.numbered(text) for setting in combination]
-    problems += check_change(changed, numbered, registry)
-    return changed
+    problems += check_change(config, numbered, registry)
+    return config
 
 
 def _leads_somewhere(text: str, setting: VariantSetting) -> bool:
@@ -368,11 +369,16 @@ def _label(
     """Return what distinguishes a variant: the values that vary, and the file where there are several."""
     if not combination:
         return BASELINE if alone else name
-    shorts = _shorts([each[0].path for each in settings])
-    parts = [_part(short, one.value) for short, one in zip(shorts, combination, strict=True)]
+    parts = short_settings(combination)
     # Paths with only one value are the same in all variants.
     varying = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1]
     return " ".join(varying or parts if alone else [name, *varying])
+
+
+def short_settings(settings: Sequence[VariantSetting]) -> list[str]:
+    """Return settings as texts with the ends of their paths, or with whole paths where the ends are equal."""
+    shorts = _shorts([one.path for one in settings])
+    return [_part(short, one.value) for short, one in zip(shorts, settings, strict=True)]
 
 
 def _part(short: str, value: str) -> str:
