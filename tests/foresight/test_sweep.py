@@ -110,9 +110,12 @@ def test_the_same_call_repeats_no_finished_run(call: Call, monkeypatch: pytest.M
     journal.write_bytes(whole[: len(whole) - 40])  # killed while it wrote
     made: list[int] = []
     measure = sweep_runs.measure
-    monkeypatch.setattr(
-        sweep_runs, "measure", lambda order, source: made.append(order.point) or measure(order, source)
-    )
+
+    def counted(order: Any, source: Any) -> Any:
+        made.append(order.point)
+        return measure(order, source)
+
+    monkeypatch.setattr(sweep_runs, "measure", counted)
     call(*options)
     assert len(made) == 1
     assert Path("found/points.csv").read_bytes() == before
