@@ -93,6 +93,7 @@ def test_modules_of_default_plugins_keep_their_names() -> None:
         "yunikorn_plugins.topology_sources",
         "yunikorn_policies.gang_placement",
         "yunikorn_plugins.run_time_estimators",
+        "yunikorn_history.history_estimator",
         "yunikorn_service.grpc_door",
         "yunikorn_rest.rest_door",
         "yunikorn_service.recording_door",

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ LIMIT_TAG = "yunikorn.apache.org/run-time-limit"
 LONGEST = 999_999_999
 """Longest time that is read (s)."""
 SHARES = (0.1, 0.5, 0.9)
+WIDENING = 0.1
+"""Part of a power of e by which a run time outside of its interval widens the next ones on its side."""
+WIDEST = 7.0
+"""Bound of the logarithms of widths."""
 _NANOSECONDS = 1_000_000_000
 _UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PARTS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(d|h|ms|m|s)")
@@ -90,6 +95,9 @@ class LearnedRunTimes(RunTimeEstimator):
     recent: int = attrs.field(default=20, validator=_AT_LEAST_ONE)
     """Number of tasks of a group after which earlier ones begin to count less."""
     _known: RunTimes = attrs.field(init=False)
+    _widths: dict[tuple[str, ...], list[float]] = attrs.field(init=False, factory=dict)
+    """Logarithms of the factors by which intervals are wider than the quantiles, downwards and upwards, by
+    kind of group: so far they held the share of tasks that they should."""
 
     def __attrs_post_init__(self) -> None:
         """Know nothing at first."""
@@ -97,37 +105,56 @@ class LearnedRunTimes(RunTimeEstimator):
 
     def estimate(self, task: Task, age: float) -> RunTime | None:
         """Return quantiles of the run times of the first group with enough tasks, or of the largest one."""
-        found = self._known.estimate(names_of(task), SHARES, fewest=self.fewest, age=round(age * 1000))
-        return None if found is None else RunTime(*(time / 1000 for time in found.quantiles))
+        return self._estimate(names_of(task), age)[1]
+
+    def _estimate(self, names: Mapping[str, str], age: float) -> tuple[tuple[str, ...], RunTime | None]:
+        found = self._known.estimate(names, SHARES, fewest=self.fewest, age=round(age * 1000))
+        if found is None:
+            return (), None
+        low, median, high = (time / 1000 for time in found.quantiles)
+        down, up = self._widths.get(found.by, (0.0, 0.0))
+        return found.by, RunTime(min(low * exp(-down), median), median, max(high * exp(up), median))
 
     def observe(self, task: Allocation, seconds: float) -> None:
-        """Add the run time of a task to its groups."""
+        """Add the run time of a task to its groups, and widen or narrow such intervals as it had."""
         names = names_of(task)
+        kind, said = self._estimate(names, 0.0)
+        if said is not None:
+            widths = self._widths.setdefault(kind, [0.0, 0.0])
+            for side, is_outside in enumerate((seconds < said.low, seconds > said.high)):
+                width = widths[side] + WIDENING * (is_outside - SHARES[0])
+                widths[side] = min(max(width, -WIDEST), WIDEST)
         self._known.add([names[group] for group in GROUPS], bucket_of(round(seconds * 1000)))
 
     # -- over a restart -----------------------------------------------------------------------------
 
-    def saved(self) -> list[list[Any]]:
+    def saved(self) -> dict[str, list[Any]]:
         """Return what was learned, as JSON takes it: for each group its kind, names and histogram."""
-        return [
+        groups = [
             [list(kind), list(names), [list(pair) for pair in sorted(buckets.items())]]
             for kind, groups in self._known.groups.items()
             for names, buckets in groups.items()
         ]
+        return {"groups": groups, "widths": [[list(kind), *pair] for kind, pair in self._widths.items()]}
 
-    def restored(self, state: Sequence[Any]) -> None:
+    def restored(self, state: Mapping[str, Sequence[Any]]) -> None:
         """Continue with what another object of the class has saved."""
         self._known = RunTimes(recent=self.recent)
-        for kind, names, buckets in state:
+        self._widths = {tuple(kind): [down, up] for kind, down, up in state["widths"]}
+        for kind, names, buckets in state["groups"]:
             self._known.put(tuple(kind), tuple(names), {int(bucket): int(count) for bucket, count in buckets})
 
 
 def names_of(task: Task) -> Mapping[str, str]:
     """Return the properties of a task by which run times are grouped."""
     app = task.app
-    size = ",".join(f"{name}={amount}" for name, amount in sorted(task.resource.items()))
     queue = "" if app.queue is None else app.queue.path
-    return dict(zip(GROUPS, (app.user, queue, template_of(app.id), size), strict=True))
+    return dict(zip(GROUPS, (app.user, queue, template_of(app.id), size_of(task.resource)), strict=True))
+
+
+def size_of(amounts: Mapping[str, int]) -> str:
+    """Return amounts as a text that is the same for equal ones."""
+    return ",".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
 
 
 COLUMNS = ("user", "queue", "application", "seconds")

@@ -84,16 +84,22 @@ class RunTimes:
                     continue
                 group = found[key] = Counter()
             group[bucket] += tasks
-            if self._recent and group.total() > 2 * self._recent:
-                for each, count in list(group.items()):
-                    group[each] = count - count // 2
-                    if count == 1:
-                        del group[each]
+            self._age(group)
+
+    def _age(self, group: Counter[int]) -> None:
+        """Let the tasks of a group count half while there are too many."""
+        while self._recent and group.total() > 2 * self._recent:
+            for each, count in list(group.items()):
+                group[each] = count - count // 2
+                if count == 1:
+                    del group[each]
 
     def put(self, kind: tuple[str, ...], names: tuple[str, ...], buckets: Mapping[int, int]) -> None:
-        """Set the histogram of a group; kinds that are not used are ignored."""
-        if kind in self.groups:
-            self.groups[kind][names] = Counter(buckets)
+        """Set the histogram of a group; kinds that are not used, and groups beyond the most, are ignored."""
+        found = self.groups.get(kind, {})
+        if kind in self.groups and (names in found or len(found) < MOST_GROUPS):
+            found[names] = Counter(buckets)
+            self._age(found[names])
 
     def estimate(
         self, names: Mapping[str, str], shares: Sequence[float], *, fewest: int = FEWEST, age: int = 0

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.core.kit import RM, configuration, queue
 from tests.lab.simulation.history_rows import BEGIN, HistoryRows
+from yunikorn.clock import MILLISECOND, ManualClock
+from yunikorn.errors import ConfigError
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn_history.history_filter import EVERYTHING, HistoryFilter
 from yunikorn_history.history_tables import ESTIMATED_END, PLACEHOLDER, PREEMPTED
 from yunikorn_history.queries import HistoryQueries
@@ -77,6 +82,24 @@ def rows() -> HistoryRows:
         rows.task(app, 0, 0, 1, flags=flags)
     rows.task(app, 0, 0, None)
     return rows
+
+
+def test_estimator_knows_the_run_times_of_a_history_from_the_start_on(
+    location: str, rows: HistoryRows
+) -> None:
+    end = BEGIN + 100_000
+    text = configuration(queue("a"), estimators=[{"name": "history", "path": rows.write(location)}])
+    clock = ManualClock(end * MILLISECOND)
+    rm = RM(text, scheduler=Scheduler(Registry.load(third_party=False), clock))
+    rm.app("etl-9", "root.a", user="ann")
+    rm.ask("etl-9", resource=SMALL)
+    (asked,) = rm.find_app("etl-9").asks.values()
+    found = rm.at_work().policies.run_times.of(asked)
+    assert found is not None
+    assert found.median == pytest.approx(10, rel=0.07)
+    for path, fault in (("nowhere.sqlite", "no such file"), ("mysql://x", "not the address of a")):
+        with pytest.raises(ConfigError, match=fault):
+            RM(configuration(queue("a"), estimators=[{"name": "history", "path": path}]))
 
 
 def test_estimates_come_from_the_finest_group_with_enough_tasks(location: str, rows: HistoryRows) -> None:

@@ -174,7 +174,7 @@ def test_learned_run_times_back_off_to_coarser_groups_and_forget() -> None:
         estimator.observe(allocation(of["ann"], host, f"b{number}"), 10)
     recent = estimator.estimate(of["ann"], 0)
     assert recent is not None
-    assert recent.high == pytest.approx(10, rel=0.07), "earlier tasks count less and less"
+    assert recent.high == pytest.approx(10, rel=0.15), "earlier tasks count less and less"
     assert estimator.estimate(of["ann"], 5000) is None, "no task ran as long"
     other = LearnedRunTimes(fewest=4, recent=8)
     other.restored(estimator.saved())

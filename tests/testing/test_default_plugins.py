@@ -13,6 +13,8 @@ import pytest
 
 from yunikorn.framework.kinds import DOOR, WORKLOAD_READER
 from yunikorn.framework.registry import Registry
+from yunikorn_history.database import open_writer
+from yunikorn_history.history_estimator import RunTimesOfHistory
 from yunikorn_plugins import ldap_client
 from yunikorn_plugins.admission_policies import AdmissionWindow
 from yunikorn_plugins.anti_affinity import AntiAffinity
@@ -152,6 +154,16 @@ class TestLearnedRunTimes(RunTimeEstimatorContract):
 
 class TestRunTimesOfFile(RunTimeEstimatorContract):
     estimator = RunTimesOfFile(path=str(PAST_RUNS))
+
+
+class TestRunTimesOfHistory(RunTimeEstimatorContract):
+    estimator = RunTimesOfHistory(path="past.db")
+
+    @pytest.fixture(autouse=True)
+    def history(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make an empty history in the current folder."""
+        monkeypatch.chdir(tmp_path)
+        open_writer("past.db").close()
 
 
 class TestProvided(PlacementRuleContract):

@@ -37,6 +37,7 @@ DEFAULT_PLUGINS: Mapping[str, tuple[str, ...]] = {
     "yunikorn_plugins.topology_sources": ("topology",),
     "yunikorn_policies.gang_placement": ("gang-placement",),
     "yunikorn_plugins.run_time_estimators": ("run-time",),
+    "yunikorn_history.history_estimator": ("run-time",),
     "yunikorn_service.grpc_door": ("door",),
     "yunikorn_rest.rest_door": ("door",),
     "yunikorn_service.recording_door": ("door",),
