@@ -90,7 +90,7 @@ def count_retained(plugin: object) -> int:
         if isinstance(one, str | bytes | bytearray):
             entries += len(one) // TEXT_PER_ENTRY
             continue
-        info = getattr(one, "cache_info", None) if callable(one) else None
+        info = one.cache_info if callable(one) and hasattr(type(one), "cache_info") else None
         if info is not None:
             entries += info().currsize
         elif isinstance(one, CONTAINERS):
