@@ -169,7 +169,7 @@ def command(
 
 @attrs.frozen
 class _Call:
-    """What a call simulates."""
+    """Input of one call."""
 
     config: Path
     """Its configuration; the snapshot if that goes on under its own."""

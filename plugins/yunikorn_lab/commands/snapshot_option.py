@@ -69,7 +69,7 @@ class SnapshotRun:
     text: str
     """Configuration after the changes."""
     plan: Workload
-    """What arrives later, with the nodes of the snapshot."""
+    """Workload that arrives later, with the nodes of the snapshot."""
     known: list[WorkloadApplication]
     """Applications of the snapshot, without their tasks."""
     run: Callable[..., Report]

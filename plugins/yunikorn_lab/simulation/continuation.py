@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class FirstChanges:
-    """What is changed before the first decision, in this order: configuration, nodes, applications."""
+    """Changes that are made before the first decision, in this order: configuration, nodes, applications."""
 
     rm: str = ""
     """Id of the resource manager whose cluster is changed; empty for the first one."""

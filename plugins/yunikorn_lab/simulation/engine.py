@@ -93,7 +93,7 @@ class Progress:
 
 @attrs.frozen
 class ManagerParts:
-    """What the resource managers of a simulation share with it."""
+    """Parts of a simulation that its resource managers share."""
 
     counters: Counters
     recorder: Recorder
