@@ -17,10 +17,12 @@ from yunikorn_history.database import HistoryAway, HistoryCorrupt, HistoryLocked
 from yunikorn_history.history_tables import (
     ALLOCATIONS,
     APPLICATIONS,
+    DAY,
     METADATA,
     NAMES,
     NODES,
     RUNS,
+    SERIES,
     SHAPES,
 )
 from yunikorn_history.packed_columns import PackedText
@@ -30,6 +32,11 @@ from yunikorn_history.task_keys import settled_blocks, write_blocks
 LARGEST_PART = 64 << 20
 """Characters of JSON above which the texts of rows are cut."""
 _POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
+FIRST_TEXTS, LATEST_TEXTS = 10_000, 100_000
+"""Numbers of texts that a recorder has in memory at its start; others that come again get new ids."""
+RECENT = 7 * DAY
+MOST_IDS = 10_000
+"""Number of ids in a condition."""
 INDEXED_TEXT = 500
 """Length of an indexed text; an index of PostgreSQL holds no text above 2,700 bytes."""
 
@@ -57,6 +64,7 @@ class OpenRows:
     """Rows of a database from which a recorder continues."""
 
     names: dict[str, int]
+    """Ids by text: of all names or, if there are many, of those that may come again."""
     shapes: dict[str, int]
     highest: dict[str, int]
     """Highest id in each table; 0 without rows."""
@@ -131,24 +139,47 @@ class RowWriter:
     def load(self) -> OpenRows:
         """Return what a recorder needs from earlier runs; raises `HistoryError`."""
         with self._writer.transaction() as connection:
-            return OpenRows(
-                _ids(connection, NAMES),
-                _ids(connection, SHAPES),
-                {
-                    name: connection.scalar(sa.select(sa.func.max(table.c.id))) or 0
-                    for name, table in METADATA.tables.items()
-                    if "id" in table.c
-                },
-                {
-                    table.name: [tuple(row) for row in connection.execute(statement)]
-                    for table, statement in _OPEN.items()
-                },
-            )
+            highest = {
+                name: connection.scalar(sa.select(sa.func.max(table.c.id))) or 0
+                for name, table in METADATA.tables.items()
+                if "id" in table.c
+            }
+            found = {
+                table.name: [tuple(row) for row in connection.execute(statement)]
+                for table, statement in _OPEN.items()
+            }
+            names, shapes = (_ids(connection, table, highest[table.name], found) for table in (NAMES, SHAPES))
+            return OpenRows(names, shapes, highest, found)
 
 
-def _ids(connection: Connection, table: Table) -> dict[str, int]:
+def _ids(connection: Connection, table: Table, highest: int, found: dict[str, list[Row]]) -> dict[str, int]:
+    """Return texts with their ids, of many only the first ones, the latest ones, and those that rows have."""
     number, text = table.c
-    return {row[0]: row[1] for row in connection.execute(sa.select(text, number))}
+    parts = [sa.or_(number <= FIRST_TEXTS, number > highest - LATEST_TEXTS)]
+    if highest > FIRST_TEXTS + LATEST_TEXTS:
+        used = {one for name, rows in found.items() for one in _referred(METADATA.tables[name], rows, table)}
+        if table is NAMES:
+            used.update(_names_of_series(connection))
+        rest = sorted(one for one in used if FIRST_TEXTS < one <= highest - LATEST_TEXTS)
+        parts += [number.in_(rest[place : place + MOST_IDS]) for place in range(0, len(rest), MOST_IDS)]
+    selected = (sa.select(text, number).where(part) for part in parts)
+    return {row[0]: row[1] for one in selected for row in connection.execute(one)}
+
+
+def _referred(table: Table, rows: list[Row], to: Table) -> Iterator[Any]:
+    """Yield the ids in rows that refer to a table."""
+    for place, column in enumerate(table.c):
+        if column.info.get("refers") == to.name:
+            yield from {row[place] for row in rows}
+
+
+def _names_of_series(connection: Connection) -> Iterator[int]:
+    """Yield the ids of names that had anything in the latest days: present buckets keep their ids."""
+    c = SERIES.c
+    latest = sa.select(sa.func.max(c.time)).where(c.level == 3).scalar_subquery()
+    recent = sa.select(c.name, c.rm, c.partition).where(c.level == 3, c.time >= latest - RECENT).distinct()
+    for row in connection.execute(recent):
+        yield from row
 
 
 def encode_rows(table: Table, rows: list[Row]) -> str:

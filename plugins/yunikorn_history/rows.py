@@ -55,6 +55,7 @@ class Ids:
         """Texts that did not occur since the latest `MOST_KNOWN` became known."""
         self._unused = dict(known)
         """Texts of the database that did not occur yet."""
+        self._first, self._loaded = first, frozenset(known.values())
         self._new: list[Row] = []
 
     def of(self, text: str) -> int:
@@ -77,12 +78,14 @@ class Ids:
 
     def forget(self, rows: Iterable[tuple[int, str]]) -> list[int]:
         """Forget and return those of these ids whose texts did not occur yet; used in any thread."""
-        unused = self._unused
+        unused, loaded, first = self._unused, self._loaded, self._first
         # Removal from a dictionary is atomic: a text that occurs at the same time is found once.
         return [
             number
             for number, text in rows
-            if unused.get(text) == number and unused.pop(text, None) is not None
+            # What was not loaded never gets this id again.
+            if (number < first and number not in loaded)
+            or (unused.get(text) == number and unused.pop(text, None) is not None)
         ]
 
     def repeat(self) -> None:

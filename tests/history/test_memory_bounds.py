@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from tests.history.recorded_core import START, RecordedCore
+from tests.history.written_history import WrittenHistory
 from yunikorn.clock import MILLISECOND, SECOND
-from yunikorn_history import rows
+from yunikorn_history import row_writer, rows
+from yunikorn_history.database import open_writer
+from yunikorn_history.history_tables import DAY, NAMES, QUEUE_SERIES, SERIES
 from yunikorn_history.memory_bounds import lose_oldest
+from yunikorn_history.row_writer import RowWriter
 from yunikorn_history.rows import Ids, RowBatch
 
 BEGIN = START // MILLISECOND
@@ -96,3 +101,38 @@ def test_texts_that_do_not_come_again_are_forgotten(monkeypatch: pytest.MonkeyPa
     assert len(batch) <= 20
     # Another row with the same text.
     assert names.of("message 1") > 100
+
+
+def test_of_many_texts_a_start_reads_those_that_may_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FIRST_TEXTS", "LATEST_TEXTS"):
+        monkeypatch.setattr(row_writer, name, 2)
+    location = str(tmp_path / "history.db")
+    history = WrittenHistory()
+    history.application("ended", START, reason="first", ended=START + 1)
+    for number in range(50):
+        history.application(f"job-{number}", START, reason=f"message {number}", ended=START + 1)
+    history.application("open", START, reason="still there")
+    day = {"kind": QUEUE_SERIES, "level": 3, "data": {"n": 1}}
+    history.add(SERIES, name="root.past", time=START, **day)
+    history.add(SERIES, name="root.used", time=START + 30 * DAY, **day)
+    for number in range(50, 60):
+        history.application(f"job-{number}", START, reason=f"message {number}", ended=START + 1)
+    history.write(location)
+    writer = open_writer(location)
+    loaded = RowWriter(writer).load()
+    with writer.transaction() as connection:
+        every = {text: number for number, text in connection.execute(sa.select(NAMES))}
+    writer.close()
+    assert loaded.names.items() <= every.items()
+    assert {"still there", "root.used", "root.default", "rm", "ann", "message 59"} <= loaded.names.keys()
+    assert not {"root.past", "message 30"} & loaded.names.keys()
+    names = Ids("names", loaded.names, loaded.highest["names"] + 1)
+    assert names.of("root.used") == every["root.used"]
+    assert names.of("message 30") > max(every.values())
+    # No row gets these ids any more.
+    unused = [(every[text], text) for text in ("message 30", "message 31", "root.used", "still there")]
+    assert names.forget([*unused, (names.of("message 30"), "message 30")]) == [
+        every[text] for text in ("message 30", "message 31", "still there")
+    ]
