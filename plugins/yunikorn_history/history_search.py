@@ -35,6 +35,8 @@ FEW = 2_000
 """Number of applications up to which tasks are found by their applications, and not by their times."""
 MOST_LEGS = 100
 """Number of queues, or of lists of groups, up to which each is searched by its index."""
+MOST_PLACES = 100
+"""Number of partitions of all resource managers up to which each is searched by an index."""
 ROOT = "root"
 _APP, _TASK = APPLICATIONS.c, ALLOCATIONS.c
 
@@ -136,7 +138,12 @@ class HistorySearch:
             tags = self.with_tag(wanted.tag)
             few = [_APP.tags == one for one in tags] if len(tags) <= MOST_LEGS else [_APP.tags.in_(tags)]
             legs.add_all([HAS_TAGS & one for one in few], (_APP.tags + 0).in_(tags))
-        legs.filters += self.places(APPLICATIONS)
+        places = self.places(APPLICATIONS)
+        if places:
+            pairs = self._places_of_applications()
+            legs.add_all(
+                [sa.and_(_APP.partition == one, _APP.rm == rm) for one, rm in pairs], sa.and_(*places)
+            )
         if wanted.preempted:
             legs.add(HAS_PREEMPTED, _APP.preempted + 0 > 0)
         elif wanted.preempted is not None:
@@ -231,6 +238,24 @@ class HistorySearch:
             own = set(self.named(wanted.scope.user))
             found = own if found is None else found & own
         return None if found is None else sorted(found)
+
+    def _places_of_applications(self) -> list[tuple[int, int]]:
+        """Return the wanted partitions with their resource managers; of too many for an index, some more."""
+        partitions, rms = (
+            {*self.named(text)} if text else None for text in (self._wanted.partition, self._wanted.rm)
+        )
+        found, columns = list[tuple[int, int]](), (_APP.partition, _APP.rm)
+        last = -1, -1
+        # A step by the index for each pair, and not a look at each application.
+        for _ in range(MOST_PLACES):
+            behind = sa.tuple_(*columns) > sa.tuple_(*last)
+            rows = self._fetched.rows(sa.select(*columns).where(behind).order_by(*columns).limit(1))
+            if not rows:
+                return found
+            last = rows[0][0], rows[0][1]
+            if all(one is None or number in one for one, number in zip((partitions, rms), last, strict=True)):
+                found.append(last)
+        return found + [last] * (MOST_LEGS + 1)
 
     def places(self, table: Table) -> list[Where]:
         """Return the conditions of rows of the wanted resource manager and partition."""

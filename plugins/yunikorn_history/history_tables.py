@@ -126,6 +126,7 @@ APPLICATIONS = Table(
     Index("applications_queue", "queue", "submitted"),
     # Not by a collation, in whose order texts with the same beginning need not be together.
     Index("applications_app_id", "app_id", postgresql_ops={"app_id": "text_pattern_ops"}),
+    Index("applications_place", "partition", "rm", "submitted"),
     Index("applications_template", "template", "submitted"),
     Index("applications_groups", "groups", "submitted"),
     Index("applications_state", "state", "submitted"),

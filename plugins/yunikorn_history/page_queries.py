@@ -27,6 +27,10 @@ Bucket = tuple[int, Mapping[str, Any]]
 """Begin of a minute, hour or day (ms), and what `series.data` has of it."""
 
 
+Place = tuple[str, str]
+"""Resource manager and partition."""
+
+
 class PageQueries:
     """Further queries of an open history, from any thread."""
 
@@ -42,16 +46,20 @@ class PageQueries:
             first, last = fetched.rows(times)[0]
             return None if first is None else (first, last)
 
-    def buckets(self, kind: str, name: str, level: int, since: int, until: int) -> list[Bucket]:
+    def buckets(
+        self, kind: str, name: str, level: int, since: int, until: int, place: Place | None = None
+    ) -> list[Bucket]:
         """Return the buckets of a queue, user, node or, without a name, of everything, oldest first.
 
-        Equal names of several partitions are added up.
+        Equal names of several partitions are added up, unless one is given.
         """
         c, number = SERIES.c, sa.select(NAMES.c.id).where(NAMES.c.text == name)
         code = SERIES_OF.get(kind, PARTITION_SERIES)
         where = [c.kind == code, c.name.in_(number), c.level == level, c.time >= since, c.time < until]
-        statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
+        rm, partition = place or ("", "")
         with self._connections.connected() as fetched:
+            where += HistorySearch(fetched, HistoryFilter(rm=rm, partition=partition)).places(SERIES)
+            statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
             parts = groupby(fetched.rows(statement), itemgetter(0))
             merged = [(time, merged_data(code, [text for _, text in of])) for time, of in parts]
             return [(time, msgspec.json.decode(text)) for time, text in merged]

@@ -32,7 +32,7 @@ BACK_TO_2 = (
     "UPDATE allocations SET flags = 0 WHERE id < 4",
     f"""UPDATE allocations SET "key" = '{UUID}' WHERE id = 1""",
     """UPDATE allocations SET "key" = substr("key", 2) WHERE id = 2""",
-    "DROP TABLE task_keys",
+    *("DROP TABLE task_keys", "DROP INDEX applications_place"),
     "UPDATE meta SET value = '2' WHERE key = 'schema'",
 )
 """Statements that make the tables of version 2."""

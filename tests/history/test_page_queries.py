@@ -79,6 +79,9 @@ def test_equal_names_of_partitions_are_added_up_and_told_apart(location: str) ->
         (START, {**whole, "guaranteed": {"vcore": 28}})
     ]
     assert pages.buckets("partition", "", 2, 0, 2 * START) == [(START, {**whole, "nodes": 16})]
+    ((_, own),) = pages.buckets("queue", "root.a", 2, 0, 2 * START, ("rm", "gpu"))
+    assert own["used"] == {"vcore": 10}
+    assert pages.buckets("queue", "root.a", 2, 0, 2 * START, ("rm", "none")) == []
 
     def found(**wanted: str) -> list[tuple[str, str, float]]:
         points = every(queries.queues, HistoryFilter(limit=1, **wanted))  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Engine
 from tests.history.written_history import START, small_history
 from yunikorn_history import history_search
 from yunikorn_history.history_filter import HistoryFilter, HistoryScope
-from yunikorn_history.history_kinds import KINDS, PLACES, TIMES
+from yunikorn_history.history_kinds import KINDS, TIMES
 from yunikorn_history.history_tables import HOUR
 from yunikorn_history.queries import HistoryQueries
 
@@ -27,6 +27,7 @@ VALUES: dict[str, Any] = {
     **{"user": "ann", "group": "staff", "queue": "root.web", "application": "job-3", "template": "job-"},
     **{"tag": "cost=low", "preempted": True, "state": "Failed", "node": "node-1"},
     "exit": "PREEMPTED_BY_SCHEDULER",
+    **{"rm": "rm", "partition": "default"},
     "scope": HistoryScope("bob", ("root.batch",)),
 }
 """Values of filters."""
@@ -81,8 +82,7 @@ def plans(small_file: str) -> Iterator[list[str]]:
 
 def test_all_filters_of_rest_are_tried() -> None:
     for kind in ("apps", "tasks"):
-        # Of resource managers and partitions there are few: their pages are read in the order of time.
-        assert {*KINDS[kind].accepted} - {*TIMES, *PLACES} <= set(VALUES)
+        assert {*KINDS[kind].accepted} - {*TIMES} <= set(VALUES)
 
 
 @pytest.mark.parametrize(("kind", "name"), FILTERS)

@@ -16,6 +16,7 @@ from yunikorn_rest.web.time_windows import DEFAULT, SPANS, TimeWindow, window_of
 
 if TYPE_CHECKING:
     from yunikorn_history.history_filter import HistoryScope
+    from yunikorn_history.page_queries import Place
     from yunikorn_history.past_records import PastConfig
     from yunikorn_history.queries import HistoryQueries
     from yunikorn_rest.web.time_charts import TimeChart
@@ -92,7 +93,7 @@ class ChartSection:
         return earlier, None if window.is_latest else later
 
 
-MakeSection = Callable[["HistoryQueries", Charted, str, TimeWindow], ChartSection]
+MakeSection = Callable[["HistoryQueries", Charted, str, TimeWindow, "Place | None"], ChartSection]
 """Reads the charts of an object from a history."""
 ScopeOf = Callable[[Call], Awaitable["HistoryScope | None"]]
 """Returns what a caller may see; None for everything."""
@@ -104,31 +105,51 @@ class ChartBoard:
     def __init__(self, stopwatch: Callable[[], int], make: MakeSection, scope_of: ScopeOf) -> None:
         """Create without charts; `stopwatch` counts nanoseconds."""
         self._stopwatch, self._make, self.scope_of = stopwatch, make, scope_of
-        self._kept: OrderedDict[tuple[str, str, TimeWindow], tuple[int, ChartSection]] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], tuple[int, ChartSection]] = OrderedDict()
 
-    async def section(self, call: Call, frame: PageFrame, kind: Charted, name: str) -> ChartSection | None:
-        """Return the charts of an object in the window that a request wants; None if they are hidden."""
+    async def section(
+        self, call: Call, frame: PageFrame, kind: Charted, name: str, *, is_gone: bool = False
+    ) -> ChartSection | None:
+        """Return the charts of an object in the window that a request wants; None if they are hidden.
+
+        They are those of the partition of the page; of an object that is gone, of all until one is chosen.
+        """
         scope = await self.scope_of(call) if kind == "user" else None
         if scope is not None and scope.user != name:
             return None
+        at = _place(frame) if call.query("partition") or not is_gone else None
         now = frame.now // MILLISECOND
         window, (path, parameter) = window_of(call, now), PAGES[kind]
         place = ChartSection(window=window, path=path, query={parameter: name} if parameter else {}, now=now)
-        until, found = self._kept.get((kind, name, window), (0, None))
+        key = kind, name, window, at
+        until, found = self._kept.get(key, (0, None))
         if found is None or self._stopwatch() >= until:
             try:
-                found = await self._read(call, kind, name, place)
+                found = await self._read(call, kind, name, place, at)
             except RequestRefused as refused:
                 # The rest of the page does not need the history.
                 return attrs.evolve(place, problem=refused.message)
-            self._kept[kind, name, window] = (self._stopwatch() + FRESH, found)
-        self._kept.move_to_end((kind, name, window))
+            self._kept[key] = (self._stopwatch() + FRESH, found)
+        self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return found
 
-    async def _read(self, call: Call, kind: Charted, name: str, place: ChartSection) -> ChartSection:
+    async def _read(
+        self, call: Call, kind: Charted, name: str, place: ChartSection, at: Place | None
+    ) -> ChartSection:
         history = call.context.past
         assert history is not None
-        found = await history.read(lambda queries: self._make(queries, kind, name, place.window))
+        found = await history.read(lambda queries: self._make(queries, kind, name, place.window, at))
         return attrs.evolve(found, path=place.path, query=place.query, now=place.now)
+
+
+def _place(frame: PageFrame) -> Place | None:
+    """Return the partition of a page; None for all, if there is no other one.
+
+    Then what was recorded under an earlier name or resource manager is not hidden.
+    """
+    chosen = frame.current
+    if chosen is None or len(frame.partitions) < 2:
+        return None
+    return chosen.rm_id, chosen.key.removeprefix(f"[{chosen.rm_id}]")

@@ -11,7 +11,7 @@ from typing import Any
 from yunikorn.quantities import ordered
 from yunikorn_history.history_filter import HistoryFilter
 from yunikorn_history.history_tables import LEVELS
-from yunikorn_history.page_queries import Bucket, PageQueries
+from yunikorn_history.page_queries import Bucket, PageQueries, Place
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_rest.web.chart_board import Charted, ChartSection, ConfigMark
 from yunikorn_rest.web.time_charts import (
@@ -191,8 +191,10 @@ def _level(kept: Mapping[int, TimeSpan | None], window: TimeWindow) -> int:
     return max(LEVELS)
 
 
-def section_of(queries: HistoryQueries, kind: Charted, name: str, wanted: TimeWindow) -> ChartSection:
-    """Read the series of an object and draw them.
+def section_of(
+    queries: HistoryQueries, kind: Charted, name: str, wanted: TimeWindow, place: Place | None
+) -> ChartSection:
+    """Read the series of an object, in one partition or in all, and draw them.
 
     The series are coarser than wanted where the fine ones are no longer kept.
     """
@@ -206,7 +208,7 @@ def section_of(queries: HistoryQueries, kind: Charted, name: str, wanted: TimeWi
     runs = queries.runs(within).records
     steps = SeriesSteps(
         window,
-        pages.buckets(kind, name, level, window.begin, window.end),
+        pages.buckets(kind, name, level, window.begin, window.end, place),
         LEVELS[level],
         [(max(one.started, first), min(one.ended or end, end)) for one in runs],
     )

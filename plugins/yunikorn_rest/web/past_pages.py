@@ -95,7 +95,7 @@ async def _past_object(board: ChartBoard, kind: Charted, call: Call, frame: Page
     name = call.query(PAGES[kind][1])
     name = name.lower() if kind == "queue" else name
     is_known = await past_of(call).read(lambda queries: PageQueries(queries).is_charted(kind, name))
-    charts = await board.section(call, frame, kind, name) if is_known else None
+    charts = await board.section(call, frame, kind, name, is_gone=True) if is_known else None
     if charts is None:
         return None
     wanted = HistoryFilter(node=name, limit=STAYS)
