@@ -90,13 +90,17 @@ partition_option = click.option(
 def connect(options: Mapping[str, Any]) -> AbstractContextManager[RestConnection]:
     """Open a connection with the values of the options; raises `UsageError` if they are unusable."""
     if options.get("snapshot") is not None:
-        source = click.get_current_context().get_parameter_source("server")
-        if source is ParameterSource.COMMANDLINE:
-            raise UsageError("--server and --snapshot exclude each other")
+        check_alone()
         from yunikorn_rest.commands.snapshot_connection import open_snapshot
 
         return open_snapshot(options["snapshot"])
     return open_server(address_of(options, options["timeout"]))
+
+
+def check_alone() -> None:
+    """Raise `UsageError` if the current command has `--server` beside `--snapshot`."""
+    if click.get_current_context().get_parameter_source("server") is ParameterSource.COMMANDLINE:
+        raise UsageError("--server and --snapshot exclude each other")
 
 
 def address_of(options: Mapping[str, Any], timeout: float) -> ServerAddress:

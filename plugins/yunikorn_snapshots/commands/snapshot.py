@@ -11,20 +11,18 @@ import attrs
 import click
 
 from yunikorn.errors import UsageError, printable
-from yunikorn_commands.complete_files import replace_file
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.output import echo, remark
 from yunikorn_commands.text_columns import print_pairs
 from yunikorn_rest.commands.answer_fields import NONE, amount_text, shown, time_text
+from yunikorn_rest.commands.fetched_snapshot import fetch_snapshot
 from yunikorn_rest.commands.server_options import FILE, connect, server_options
 
 with importing_extra("foresight", "for snapshots"):
-    from yunikorn_snapshots.forked_snapshot import LONGEST
     from yunikorn_snapshots.restored_snapshot import read_header
     from yunikorn_snapshots.snapshot_errors import SnapshotError
     from yunikorn_snapshots.snapshot_file import SnapshotHeader, verified
 
-PATH = "/ws/v1/snapshot"
 PIECE = 1 << 20
 
 
@@ -55,10 +53,7 @@ def command(file: Path | None, output: Path | None, as_json: bool, **connection:
         return
     echo("waiting for the snapshot ...", err=True)
     with connect(connection) as server:
-        try:
-            replace_file(output, verified(server.pieces(PATH, LONGEST + 30)))
-        except SnapshotError as error:
-            raise UsageError(f"what the server sent cannot be used: {error}") from error
+        fetch_snapshot(server, output)
     _show(output, read_header(output), as_json=as_json)
 
 
