@@ -98,17 +98,12 @@ class GraphReader:
         self._depth = 0
 
     def read(self) -> Any:
-        """Return the object of the first row, with everything that it leads to. Raises `SnapshotError`."""
+        """Return the object of the first row, with everything that it leads to.
+
+        Raises `SnapshotError`, or what Python raises where rows do not fit together.
+        """
         if not self._rows:
             raise SnapshotError("it has no rows")
-        try:
-            return self._read()
-        except SnapshotError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
-            raise SnapshotError(f"its rows do not fit together: {type(error).__name__}: {error}") from error
-
-    def _read(self) -> Any:
         rows, made = self._rows, self._made
         for number, row in enumerate(rows):
             kind = row[0]
@@ -213,6 +208,8 @@ class GraphReader:
 
     @staticmethod
     def _make_bytearray(content: bytes) -> bytearray:
+        if type(content) is not bytes:  # a number would be a size
+            raise SnapshotError("the content of an array of bytes is none")
         return bytearray(content)
 
     @staticmethod

@@ -23,7 +23,7 @@ from yunikorn.interface.sinks import Sinks
 from yunikorn_snapshots.graph_reader import GraphReader
 from yunikorn_snapshots.process_parts import is_walked, partitions_of, saves, sessions_of
 from yunikorn_snapshots.snapshot_errors import SnapshotError
-from yunikorn_snapshots.snapshot_file import MOST_LAYOUTS, MOST_ROWS, SnapshotHeader, SnapshotReading
+from yunikorn_snapshots.snapshot_file import MOST_LAYOUTS, SnapshotHeader, SnapshotReading
 from yunikorn_snapshots.state_checks import check_state
 
 if TYPE_CHECKING:
@@ -146,7 +146,12 @@ def restored_scheduler(
     `SnapshotError`, which names what is wrong, and `OSError`; then nothing was made.
     """
     with _opened(source) as file:
-        return _Restoring(SnapshotReading(file), registry, clock, callbacks or {}, workers).scheduler()
+        try:
+            return _Restoring(SnapshotReading(file), registry, clock, callbacks or {}, workers).scheduler()
+        except MemoryError:
+            raise SnapshotError("there is not enough memory for its objects") from None
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError, ArithmeticError) as error:
+            raise SnapshotError(f"its rows do not fit together: {type(error).__name__}: {error}") from error
 
 
 @contextmanager
@@ -194,8 +199,6 @@ class _Restoring:
         for part in parts:
             if type(part) is list:
                 rows += part
-                if len(rows) > MOST_ROWS:
-                    raise SnapshotError(f"it has more than {MOST_ROWS} rows")
             else:
                 end = part
         records, table = _checked(begin, rows, end)

@@ -26,8 +26,15 @@ ROWS_AT_ONCE = 20_000
 LONGEST_HEADER = 65_536
 LARGEST_CHUNK = 1 << 28
 """Largest size of a chunk, compressed or not (bytes)."""
-MOST_ROWS = 100_000_000
+MOST_TIMES = 50
+"""Largest size of all parts without compression, as a multiple of the size of the file; real ones have 7."""
+MOST_LISTS = 5
+"""Largest number of rows and references for each byte of the file; real files have fewer than one."""
+SPARE = 1 << 20
+"""Number of bytes, and of lists, that every file may have."""
 MOST_LAYOUTS = 10_000
+_NO_LIST = bytes(byte for byte in range(256) if not (0x90 <= byte <= 0x9F or byte in (0xDC, 0xDD)))
+"""Bytes that do not begin a list in MessagePack."""
 NO_SNAPSHOT = "it is no snapshot: it does not begin with YUNIKORN-SNAPSHOT"
 
 
@@ -154,6 +161,8 @@ class SnapshotReading:
     def __init__(self, file: BinaryIO) -> None:
         """Read the header."""
         self._file, self._digest = file, hashlib.sha256()
+        self._left = MOST_TIMES * _size_of(file) + SPARE
+        self._lists = MOST_LISTS * _size_of(file) + SPARE
         _check_mark(self._take(len(MARK)))
         line = file.readline(LONGEST_HEADER)
         self._digest.update(line)
@@ -188,18 +197,31 @@ class SnapshotReading:
         while size := int.from_bytes(self._take(4), "big"):
             if size > LARGEST_CHUNK:
                 raise SnapshotError(f"a part of it is larger than {LARGEST_CHUNK} bytes")
-            yield _unpacked(self._take(size))
+            yield self._unpacked(self._take(size))
         found = self._digest.digest()
         if self._file.read(len(found) + 1) != found:
             raise SnapshotError("its checksum is wrong: it was changed, or is incomplete")
 
+    def _unpacked(self, data: bytes) -> Any:
+        """Return the content of a chunk, after a check of how much memory it would take."""
+        most = min(LARGEST_CHUNK, self._left)
+        try:
+            decompressor = zlib.decompressobj()
+            packed = decompressor.decompress(data, most)
+            if decompressor.unconsumed_tail or not decompressor.eof:
+                raise SnapshotError(f"a part of it is larger than {most} bytes, or truncated")
+            self._left -= len(packed)
+            # Texts may have such bytes, too, so these are at least as many as lists.
+            self._lists -= len(packed.translate(None, _NO_LIST))
+            if self._lists < 0:
+                raise SnapshotError("it has more objects than a file of its size can have")
+            return msgspec.msgpack.decode(packed)
+        except (zlib.error, msgspec.DecodeError, RecursionError) as error:
+            raise SnapshotError(f"a part of it cannot be read: {error}") from error
 
-def _unpacked(data: bytes) -> Any:
-    try:
-        decompressor = zlib.decompressobj()
-        packed = decompressor.decompress(data, LARGEST_CHUNK)
-        if decompressor.unconsumed_tail or not decompressor.eof:
-            raise SnapshotError(f"a part of it is larger than {LARGEST_CHUNK} bytes, or truncated")
-        return msgspec.msgpack.decode(packed)
-    except (zlib.error, msgspec.DecodeError, RecursionError) as error:
-        raise SnapshotError(f"a part of it cannot be read: {error}") from error
+
+def _size_of(file: BinaryIO) -> int:
+    """Return the size of a file, and begin at its begin."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size

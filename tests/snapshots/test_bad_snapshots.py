@@ -14,6 +14,7 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.clock import ManualClock
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_snapshots import snapshot_file
+from yunikorn_snapshots.graph_reader import GraphReader
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
 from yunikorn_snapshots.snapshot_errors import MARK, SnapshotError
 from yunikorn_snapshots.snapshot_file import SnapshotReading, SnapshotWriter
@@ -82,7 +83,7 @@ def test_snapshot_says_what_is_in_it(rm: RM, tmp_path: Path) -> None:
 
 
 def test_files_that_are_incomplete_or_changed_are_refused(
-    rm: RM, tmp_path: Path, refused: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+    rm: RM, tmp_path: Path, refused: Callable[[bytes], str]
 ) -> None:
     good = (tmp_path / "good").read_bytes()
     assert "it is truncated" in refused(b"")
@@ -94,9 +95,31 @@ def test_files_that_are_incomplete_or_changed_are_refused(
     newer = MARK + json.dumps({"format": 2, "version": "7.1"}).encode() + b"\n"
     assert "it has format 2, and this version reads format 1: use version 7.1" in refused(newer)
     assert "its first line cannot be read" in refused(MARK + b"[" * 60_000)
-    monkeypatch.setattr(snapshot_file, "LARGEST_CHUNK", 1 << 20)
-    bomb = zlib.compress(bytes(1 << 21), 9)
-    assert "larger than" in refused(good[: good.index(b"\n") + 1] + len(bomb).to_bytes(4, "big") + bomb)
+
+
+def test_file_takes_no_more_memory_than_its_size_allows(
+    rm: RM, tmp_path: Path, refused: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = (tmp_path / "good").read_bytes()
+    begin = good[: good.index(b"\n") + 1]
+
+    def chunk(content: bytes) -> bytes:
+        packed = zlib.compress(content, 9)
+        return len(packed).to_bytes(4, "big") + packed
+
+    assert "larger than" in refused(begin + chunk(bytes(1 << 24)))
+    half = chunk(b"\xc6" + (3 << 18).to_bytes(4, "big") + bytes(3 << 18))
+    assert "larger than" in refused(begin + half + half)
+    monkeypatch.setattr(snapshot_file, "SPARE", 1 << 16)
+    lists = b"\xdd" + (1 << 17).to_bytes(4, "big") + b"\x90" * (1 << 17)
+    noise = chunk(b"\xc4\xff" + bytes(range(1, 256)))
+    assert "it has more objects than a file of its size can have" in refused(begin + noise * 9 + chunk(lists))
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(GraphReader, "read", fail)
+    assert "there is not enough memory for its objects" in refused(good)
 
 
 def test_failed_snapshot_leaves_nothing(rm: RM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +174,8 @@ def _wrong_sum(parts: Parts) -> None:
         (_replace("tuple", "pickle", b""), "a row of kind 'pickle'"),
         (_replace("list", "list", [1, 2, 3]), "do not fit together"),
         (_replace("dict", "dict", 1), "do not fit together"),
+        (_replace("list", "bytearray", 10**15), "the content of an array of bytes is none"),
+        (lambda parts: parts[1].__setitem__(0, ["dict"]), "do not fit together"),
         (_contains_itself, "nested too deeply"),
         (_wrong_layout, "class yunikorn.accounting.partition.Partition has other fields in this version"),
         (_wrong_sum, "node n1 has other allocations than it counts"),
