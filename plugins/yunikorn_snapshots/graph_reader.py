@@ -222,11 +222,9 @@ class GraphReader:
             raise SnapshotError("an amount has other entries than names and whole numbers")
         return Resource(found)
 
-    def _make_proxy(self, of: Any) -> Any:
-        found = self._value(of)
-        if type(found) is not dict:
-            raise SnapshotError("a read-only mapping is none of a dict")
-        return MappingProxyType(found)
+    def _make_proxy(self, *entries: Any) -> Any:
+        found = self._hashed(entries)
+        return MappingProxyType(dict(zip(found[::2], found[1::2], strict=True)))
 
     def _make_defaultdict(self, factory: Any, *_: Any) -> Any:
         return defaultdict(self._value(factory))

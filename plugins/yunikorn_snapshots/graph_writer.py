@@ -84,10 +84,11 @@ class GraphWriter:
         with what stands for them. `substitutes` are derived classes that stand for their bases, with the
         fields that they add.
         """
-        self._hooks, self._omitted, self._substitutes = hooks, omitted, substitutes
-        self._named = named
+        self._omitted, self._substitutes = omitted, substitutes
         self._constants = KnownConstants()
-        self._numbers: dict[int, int] = {}
+        self._named = {**self._constants.rows(), **named}
+        self._references: dict[int, Row] = {}
+        """What stands in rows for an object, by its identity."""
         self._objects: list[Any] = []
         self._parents: list[int] = []
         self._at = -1
@@ -98,7 +99,6 @@ class GraphWriter:
         self.layouts: list[Row] = []
         """Rows of the layouts so far."""
         self._layouts: dict[tuple[type[Any], tuple[str, ...]], ObjectLayout] = {}
-        self._slotted: dict[type[Any], ObjectLayout] = {}
         self._row_of: dict[type[Any], Callable[[Any], Row]] = {
             list: lambda one: ["list", *self._values(one)],
             tuple: lambda one: ["tuple", *self._values(one)],
@@ -117,8 +117,9 @@ class GraphWriter:
             BuiltinFunctionType: self._builtin,
             FunctionType: self._function,
             CellType: lambda one: ["cell", self.value(one.cell_contents)],
-            MappingProxyType: lambda one: ["proxy", self.value(dict(one))],
+            MappingProxyType: lambda one: ["proxy", *self._pairs(dict(one))],
             ModuleType: self._module,
+            **hooks,
         }
 
     def rows(self, root: Any) -> Iterator[Row]:
@@ -145,7 +146,7 @@ class GraphWriter:
 
     def _in_order(self, members: Any) -> list[Any]:
         """Return the members of a set in an order that does not depend on hashes, as far as possible."""
-        known = {id(one) for one in members if type(one) in PLAIN or id(one) in self._numbers}
+        known = {id(one) for one in members if type(one) in PLAIN or id(one) in self._references}
         first = self._values(_sorted([one for one in members if id(one) in known]))
         return [
             *(one for one in first if type(one) is not list),
@@ -157,46 +158,29 @@ class GraphWriter:
         """Return what stands for a value in a row: the value itself if it is plain, else its number."""
         if type(value) in PLAIN:
             return value
-        number = self._numbers.get(id(value))
-        if number is None:
-            number = self._numbers[id(value)] = len(self._objects)
-            self._objects.append(value)
-            self._parents.append(self._at)
-        return [number]
+        return self._references.get(id(value)) or self._add(value)
+
+    def _add(self, value: Any) -> Row:
+        """Number an object, whose row is written later."""
+        reference = self._references[id(value)] = [len(self._objects)]
+        self._objects.append(value)
+        self._parents.append(self._at)
+        return reference
 
     def _values(self, values: Any) -> list[Any]:
-        plain, value = PLAIN, self.value
-        return [one if type(one) in plain else value(one) for one in values]
+        plain, known, add = PLAIN, self._references.get, self._add
+        return [one if type(one) in plain else known(id(one)) or add(one) for one in values]
 
     def _pairs(self, mapping: Any) -> list[Any]:
-        plain, value = PLAIN, self.value
-        found: list[Any] = []
-        for key, one in dict.items(mapping):
-            found.append(key if type(key) in plain else value(key))
-            found.append(one if type(one) in plain else value(one))
-        return found
+        return self._values(itertools.chain.from_iterable(dict.items(mapping)))
 
     def _row(self, one: Any) -> Row:
         known = self._named.get(id(one))
         if known is not None:
             return known
-        name = self._constants.name_of(one)
-        if name is not None:
-            return ["named", *name]
         cls = type(one)
-        hook = self._hooks.get(cls)
-        if hook is not None:
-            return hook(one)
         make = self._row_of.get(cls)
-        if make is not None:
-            return make(one)
-        layout = self._slotted.get(cls)
-        if layout is not None:
-            try:
-                return self._of_layout(one, layout)
-            except AttributeError:
-                pass  # a slot that has no value yet
-        return self._object(one, cls)
+        return self._object(one, cls) if make is None else make(one)
 
     # -- objects of classes ---------------------------------------------------------------------------
 
@@ -227,19 +211,24 @@ class GraphWriter:
             layout = self._layouts[cls, names] = ObjectLayout(len(self.layouts), known, names, omitted)
             self.layouts.append(layout.row)
             if own is None and names == slots:
-                self._slotted[cls] = layout
+                self._row_of[cls] = partial(self._slotted, layout)
         return self._of_layout(one, layout)
 
+    def _slotted(self, layout: ObjectLayout, one: Any) -> Row:
+        """Return the row of an object of a class without a dictionary, most of which have all fields."""
+        try:
+            return self._of_layout(one, layout)
+        except AttributeError:  # a slot has no value yet
+            return self._object(one, type(one))
+
     def _of_layout(self, one: Any, layout: ObjectLayout) -> Row:
-        plain, value = PLAIN, self.value
         values: Any = layout.read(one)
         if layout.omitted:
             values = list(values)
             for at, instead in layout.omitted:
                 is_same = isinstance(instead, SameAs)
                 values[at] = values[layout.names.index(instead.field)] if is_same else instead
-        row = [each if type(each) in plain else value(each) for each in values]
-        row.insert(0, layout.number)
+        row = [layout.number, *self._values(values)]
         if layout.container is not None:
             row += (
                 self._pairs(one) if layout.container is dict else self._values(layout.container.__iter__(one))

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable
-from dis import get_instructions
+from dis import EXTENDED_ARG, opmap
 from functools import cache
 from operator import attrgetter
-from types import FunctionType, MemberDescriptorType
+from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
 import attrs
 
 CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 """Classes of Python that classes of the state may derive from."""
+_STORE, _EXTENDED = opmap["STORE_ATTR"], EXTENDED_ARG
 
 
 def container_of(cls: type[Any]) -> type[Any] | None:
@@ -48,11 +49,22 @@ def possible_fields(cls: Any) -> frozenset[str]:
         for one in vars(base).values():
             one = getattr(one, "fget", None) or getattr(one, "__func__", one)
             if isinstance(one, FunctionType):
-                names = get_instructions(one)
-                found |= {str(each.argval) for each in names if each.opname == "STORE_ATTR"}
+                found |= _stored_by(one.__code__)
             elif type(one).__name__ == "cached_property":
                 found.add(one.attrname)
     return frozenset(found)
+
+
+def _stored_by(code: CodeType) -> set[str]:
+    """Return the names of the attributes that a function sets; `dis` takes ten times as long."""
+    found: set[str] = set()
+    above = 0
+    for operation, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument |= above
+        above = argument << 8 if operation == _EXTENDED else 0
+        if operation == _STORE:
+            found.add(code.co_names[argument])
+    return found
 
 
 @cache

@@ -127,6 +127,10 @@ class KnownConstants:
         elif not isinstance(value, (ModuleType, str, int, float, bytes, bool, type(None))):
             self._names.setdefault(id(value), (module, name))
 
+    def rows(self) -> dict[int, list[Any]]:
+        """Return the rows that stand for the objects, by their identity."""
+        return {number: ["named", *name] for number, name in self._names.items()}
+
     def name_of(self, value: object) -> tuple[str, str] | None:
         """Return module and name of an object; None if no module refers to the object."""
         return self._names.get(id(value))
