@@ -39,8 +39,11 @@ _FILLED: dict[str, Callable[[], Any]] = {
 class ReadLayout:
     """A class and its fields, as a snapshot names them."""
 
-    def __init__(self, row: Row, version: str) -> None:
-        """Read a row of the table of layouts; raise `SnapshotError` if this version has no such class."""
+    def __init__(self, row: Row, version: str, after: dict[str, Callable[[Any], None]]) -> None:
+        """Read a row of the table of layouts; raise `SnapshotError` if this version has no such class.
+
+        `after` is as for `GraphReader`.
+        """
         module, name, container, digest, names = row
         cls = find_name(module, name)
         if not isinstance(cls, type):
@@ -60,6 +63,12 @@ class ReadLayout:
         self.setters = [self._setter(name) for name in names]
         new: Callable[..., Any] = (base or object).__new__
         self.make = partial(new, cls)
+        self.count = len(names)
+        self.hashed_dict = base is dict and self.hashes
+        self.is_filled = base in (list, set, deque) or (base is dict and not self.hashes)
+        """True if entries are added when all objects have their fields."""
+        self.finish = after.get(f"{cls.__qualname__}!")
+        self.finish_last = after.get(cls.__qualname__)
 
     def _setter(self, name: str) -> Callable[[Any, Any], None]:
         found = getattr_static(self.cls, name, None)
@@ -88,11 +97,10 @@ class GraphReader:
 
         `after` finishes objects of a class whose fields are set, by the name of the class.
         """
-        self._layouts = [ReadLayout(row, version) for row in layouts]
+        self._layouts = [ReadLayout(row, version, after) for row in layouts]
         self._rows = rows
         self._sets = {number: members for number, *members in sets}
         self._special = special
-        self._after = after
         self._made: list[Any] = [_MISSING] * len(rows)
         self._complete = bytearray(len(rows))
         self._depth = 0
@@ -120,21 +128,24 @@ class GraphReader:
         for number in range(len(rows)):
             if made[number] is _MISSING:
                 self._make(number)
+        layouts, last = self._layouts, []
         for number, row in enumerate(rows):
             if type(row[0]) is int:
                 self._set_fields(number)
+                if layouts[row[0]].finish_last is not None:
+                    last.append(number)
         for number, row in enumerate(rows):
-            self._fill(number, row)
+            if type(row[0]) is not int or layouts[row[0]].is_filled:
+                self._fill(number, row)
         for number, members in self._sets.items():
             if rows[number] == ["set"]:
                 made[number].update(self._values(members))
             elif rows[number] != ["frozenset"]:
                 raise SnapshotError(f"row {number} is no set")
-        for number, row in enumerate(rows):
-            if type(row[0]) is int:
-                finish = self._after.get(type(made[number]).__qualname__)
-                if finish is not None:
-                    finish(made[number])
+        for number in last:
+            finish = layouts[rows[number][0]].finish_last
+            assert finish is not None
+            finish(made[number])
         return made[0]
 
     # -- values -------------------------------------------------------------------------------------
@@ -153,7 +164,7 @@ class GraphReader:
 
     def _values(self, written: Iterable[Any]) -> list[Any]:
         value = self._value
-        return [value(one) if type(one) is list else one for one in written]
+        return [one if type(one) is not list else value(one) for one in written]
 
     def _make(self, number: int) -> Any:
         """Make a value that consists of others, which are made first."""
@@ -265,29 +276,27 @@ class GraphReader:
         self._complete[number] = 1
         row, one = self._rows[number], self._made[number]
         layout = self._layouts[row[0]]
-        count = len(layout.names)
+        count = layout.count
         if len(row) < count + 1 or (len(row) > count + 1 and layout.container is None):
             raise SnapshotError(f"{layout.cls.__qualname__} has {len(row) - 1} values instead of {count}")
-        value = self._value
-        for setter, written in zip(layout.setters, row[1 : count + 1], strict=True):
-            setter(one, value(written) if type(written) is list else written)
-        if layout.container is dict and layout.hashes:
+        for setter, value in zip(layout.setters, self._values(row[1 : count + 1]), strict=True):
+            setter(one, value)
+        if layout.hashed_dict:
             self._fill_dict(one, row[count + 1 :])
-        finish = self._after.get(f"{layout.cls.__qualname__}!")
-        if finish is not None:
-            finish(one)
+        if layout.finish is not None:
+            layout.finish(one)
 
     def _fill(self, number: int, row: Row) -> None:
         one, kind = self._made[number], row[0]
         if type(kind) is int:
             layout = self._layouts[kind]
             entries = row[1 + len(layout.names) :]
-            if layout.container is dict and not layout.hashes:
+            if layout.container is dict:
                 self._fill_dict(one, entries)
-            elif layout.container in (list, deque):
-                one.extend(self._values(entries))
             elif layout.container is set:
                 one.update(self._values(entries))
+            else:
+                one.extend(self._values(entries))
         elif kind in ("dict", "Counter", "OrderedDict"):
             self._fill_dict(one, row[1:])
         elif kind == "list":
