@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from tests.core.book_keepers import Few
 from tests.core.kit import RM, configuration, queue, with_plugins
-from yunikorn.api import AdmissionPolicy, Application
+from yunikorn.api import AdmissionPolicy, Application, RunTime, RunTimeEstimator, Task
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
@@ -52,6 +54,17 @@ class Careless(Counting):
         self.seen = [*state, "b"]
 
 
+@attrs.define(eq=False)
+class Guess(RunTimeEstimator):
+    """Expects the same time of all tasks."""
+
+    name = "guess"
+    seconds: float = 5.0
+
+    def estimate(self, task: Task, age: float) -> RunTime | None:
+        return RunTime(self.seconds, self.seconds, self.seconds)
+
+
 def cluster() -> RM:
     registry = with_plugins(admission_policies=[Counting], predicates=[Few])
     plugins: dict[str, Any] = {"admission": [{"name": "counting", "most": 1}], "predicates": ["few"]}
@@ -81,6 +94,31 @@ def test_state_and_books_are_taken_over(tmp_path: Path) -> None:
     rm.app("second")
     rm.ask("second", vcore=1)
     assert "second" not in rm.at_work().partition.applications, "the first one was counted"
+
+
+def test_plugins_of_a_former_configuration_are_forgotten(tmp_path: Path) -> None:
+    def text(number: int) -> str:
+        plugins = {"admission": [{"name": "counting", "most": number}], "predicates": ["few"]}
+        return configuration(queue("a"), estimators=[{"name": "guess", "seconds": number}], **plugins)
+
+    kinds: dict[str, Any] = {"admission_policies": [Counting], "predicates": [Few], "run_time_estimators": [Guess]}
+    rm = RM(text(1), with_plugins(**kinds))
+    rm.node(vcore=9)
+    rm.app("first")
+    rm.ask("first", vcore=1, count=4)
+    rm.schedule()
+    rm.pass_time(7)
+    rm.release("first", next(iter(rm.running)))
+    former = weakref.ref(rm.at_work().policies.run_times._estimators[0].plugin)
+    assert len(rm.at_work().policies.run_times.errors["root.a"]) == 1
+    for number in (2, 3):
+        assert rm.reload(text(number))
+        found = copy(rm, tmp_path / "state")
+        assert [one.options for one in found.all_partitions()[0][1].instances if one.name == "guess"] == [
+            {"seconds": str(number)}
+        ]
+    gc.collect()
+    assert former() is None
 
 
 def test_plugin_that_is_missing_or_refuses_its_state_is_an_error(

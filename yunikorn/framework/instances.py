@@ -147,6 +147,10 @@ class InstancePlan:
         if self._opener is not None and self._opener(one):
             self.opened.append(one)
 
+    def forget_others(self) -> None:
+        """Forget the instances of the former configuration, which are closed: the plan is in use."""
+        self._in_use, self._shared_in_use, self.replaced = [], {}, []
+
     def discard(self) -> None:
         """Close what the plan has opened: the plan is not used."""
         opened, self.opened = self.opened, []

@@ -479,7 +479,7 @@ class PartitionScheduler:
         """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
         classified = bool(self.policies.predicates or policies.predicates or policies.topology.trees)
-        policies.run_times.errors = self.policies.run_times.errors
+        policies.run_times.take_over(self.policies.run_times)
         self.policies, self.config = policies, config
         partition.timeouts = self._timeouts()
         self._open_policies()
@@ -496,6 +496,7 @@ class PartitionScheduler:
                 for queue in tree
                 if all(queue is not other for other in tree.changed) and id(queue.order.policy) in replaced
             ]
+        policies.plan.forget_others()
         self._order_changed_queues()
         planned = {id(one.plugin) for one in policies.plan.instances}
         self.queue_policies.keep_only(planned | {id(queue.order.policy) for queue in partition.queues})

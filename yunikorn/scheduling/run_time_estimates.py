@@ -44,6 +44,11 @@ class RunTimeEstimates:
         """Running errors of the estimators by queue."""
         self._latest: tuple[str, str, int, int] | None = None
 
+    def take_over(self, former: RunTimeEstimates) -> None:
+        """Continue with the running errors of the estimators that stay."""
+        for queue, errors in former.errors.items():
+            self.errors[queue] = {one: errors[one] for one in self._estimators if one in errors}
+
     def keepers(self) -> list[Keeper]:
         """Return the books that tell ends; none without estimators."""
         return [Keeper(self, "run-time estimators")] if self._estimators else []
