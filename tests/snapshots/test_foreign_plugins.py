@@ -101,7 +101,11 @@ def test_plugins_of_a_former_configuration_are_forgotten(tmp_path: Path) -> None
         plugins = {"admission": [{"name": "counting", "most": number}], "predicates": ["few"]}
         return configuration(queue("a"), estimators=[{"name": "guess", "seconds": number}], **plugins)
 
-    kinds: dict[str, Any] = {"admission_policies": [Counting], "predicates": [Few], "run_time_estimators": [Guess]}
+    kinds: dict[str, Any] = {
+        "admission_policies": [Counting],
+        "predicates": [Few],
+        "run_time_estimators": [Guess],
+    }
     rm = RM(text(1), with_plugins(**kinds))
     rm.node(vcore=9)
     rm.app("first")
