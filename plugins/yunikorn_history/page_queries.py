@@ -53,12 +53,13 @@ class PageQueries:
 
         Equal names of several partitions are added up, unless one is given.
         """
-        c, number = SERIES.c, sa.select(NAMES.c.id).where(NAMES.c.text == name)
-        code = SERIES_OF.get(kind, PARTITION_SERIES)
-        where = [c.kind == code, c.name.in_(number), c.level == level, c.time >= since, c.time < until]
+        c, code = SERIES.c, SERIES_OF.get(kind, PARTITION_SERIES)
         rm, partition = place or ("", "")
         with self._connections.connected() as fetched:
-            where += HistorySearch(fetched, HistoryFilter(rm=rm, partition=partition)).places(SERIES)
+            search = HistorySearch(fetched, HistoryFilter(rm=rm, partition=partition))
+            # Numbers, because SQLite would read the rows of all names in the order of time for a subquery.
+            where = [c.kind == code, c.name.in_(search.named(name)), c.level == level]
+            where += [c.time >= since, c.time < until, *search.places(SERIES)]
             statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
             parts = groupby(fetched.rows(statement), itemgetter(0))
             merged = [(time, merged_data(code, [text for _, text in of])) for time, of in parts]

@@ -21,6 +21,7 @@ from yunikorn_history import history_search
 from yunikorn_history.history_filter import HistoryFilter, HistoryScope
 from yunikorn_history.history_kinds import KINDS, TIMES
 from yunikorn_history.history_tables import HOUR
+from yunikorn_history.page_queries import PageQueries
 from yunikorn_history.queries import HistoryQueries
 
 VALUES: dict[str, Any] = {
@@ -111,6 +112,22 @@ def test_sqlite_reads_pages_of_everything_in_their_order(
             run(small, kind, attrs.evolve(timed, preempted=preempted))
             assert any(f"USING INDEX {index}" in line for line in plans)
             assert not any("TEMP B-TREE" in line for line in plans)
+
+
+def test_charts_read_the_rows_of_one_name(small: HistoryQueries, plans: list[str]) -> None:
+    pages = PageQueries(small)
+    for place in (None, ("rm", "default")):
+        plans.clear()
+        pages.buckets("queue", "root.web", 2, START, START + 24 * HOUR, place)
+        of_series = [line for line in plans if " series " in line]
+        assert of_series
+        for line in of_series:
+            assert "USING PRIMARY KEY (kind=? AND name=? AND level=? AND time>? AND time<?)" in line
+    plans.clear()
+    assert pages.charted("queue", 9, None)
+    assert pages.is_charted("queue", "root.web")
+    assert pages.kept(3)
+    assert not [line for line in plans if line.startswith("SCAN series")]
 
 
 def test_postgresql_searches_by_an_index(postgresql: str) -> None:
