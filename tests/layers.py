@@ -153,6 +153,9 @@ MAY_IMPORT = {
     KUBERNETES + "resource_claims": SHIM
     | {KUBERNETES + part for part in ("translation", "api_server", "volumes", "workloads")}
     | {KUBERNETES + part for part in ("predicates", "devices", "devices.cel")},
+    KUBERNETES + "cluster_snapshots": SHIM
+    | {"yunikorn_snapshots"}
+    | {KUBERNETES + part for part in ("translation", "api_server", "volumes", "shim")},
     KUBERNETES + "shim": SHIM
     | {KUBERNETES + part for part in ("shim_settings", "shim_config_maps", "translation", "api_server")}
     | {KUBERNETES + part for part in ("volumes", "workloads", "resource_claims")},

@@ -35,13 +35,13 @@ ENDED = frozenset({"Completed", "Failed", "Expired", "Rejected"})
 NAMESPACE_TAG = "namespace"
 """Tag of an application that placement rules read."""
 ALWAYS_LACKING = (
-    "run times: nothing in it says how long anything takes",
+    "run times: a state dump does not say how long anything takes",
     "times of placements: an allocation is as old as its request",
     "conditions of requests on nodes, which the resource manager answers",
-    "users' groups beyond those of the applications, and the resolver of groups",
-    "tags of applications but the namespace of their requests, styles and time limits of gangs",
+    "groups of users without applications, and the resolver of groups",
+    "tags of applications except the namespace, and styles and time limits of gangs",
     "policies that protect single requests from preemption",
-    "order among requests that have the same time",
+    "the order of requests that have the same time",
 )
 """Parts that no state dump has."""
 
@@ -153,18 +153,13 @@ def _allocation(one: DumpedRequest, partition: str, app_id: str = "") -> Allocat
 def _also_lacking(state: DumpedState, kept: Sequence[DumpedApplication]) -> Iterator[str]:
     """Yield what this dump has, and a snapshot of it does not."""
     counts = {
-        "preemption": sum(one.preempted for app in kept for one in app.allocations),
-        "draining queue": sum(queue.status == "Draining" for queue in _queues(state.queues)),
-        "failing application": sum(app.state == "Failing" for app in kept),
-    }
-    effects = {
-        "preemption": "begun again if they are still needed",
-        "draining queue": "taken for running ones",
-        "failing application": "taken for running ones",
+        "preemption in progress": sum(one.preempted for app in kept for one in app.allocations),
+        "queue that drains": sum(queue.status == "Draining" for queue in _queues(state.queues)),
+        "application that fails": sum(app.state == "Failing" for app in kept),
     }
     for what, count in counts.items():
         if count:
-            yield f"{number_of(count, what)} in progress: {effects[what]}"
+            yield f"the state of {number_of(count, what)}, taken for a usual one"
 
 
 def _queues(queues: Iterable[DumpedQueue]) -> Iterator[DumpedQueue]:

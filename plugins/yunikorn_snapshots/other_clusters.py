@@ -94,10 +94,9 @@ def scheduler_of(cluster: OtherCluster, registry: Registry) -> tuple[Scheduler, 
         for at, together in groupby(reports, _time):
             clock.set(at)
             found = [one for _, one in together]
-            # What belongs to an application is given once it is known whether that was accepted.
-            for part in (_first_update(cluster.rm, found), _second_update(cluster.rm, found, recorder)):
-                if part != UpdateRequest(cluster.rm):
-                    scheduler.update(part)
+            scheduler.update(_first_update(cluster.rm, found))
+            # Only now it is known which applications were rejected.
+            scheduler.update(_second_update(cluster.rm, found, recorder))
         clock.set(cluster.time)
         if cluster.loading:
             scheduler.reload_configuration(cluster.rm, cluster.config)
@@ -113,7 +112,7 @@ def scheduler_of(cluster: OtherCluster, registry: Registry) -> tuple[Scheduler, 
 def snapshot_of(cluster: OtherCluster, registry: Registry, path: Path) -> SnapshotHeader:
     """Write a snapshot of such a cluster; return its header, which names what the snapshot lacks."""
     scheduler, lacks = scheduler_of(cluster, registry)
-    return take_snapshot(scheduler, path, lacks)
+    return take_snapshot(scheduler, path, [f"lacks {one}" for one in lacks])
 
 
 def _reserve(scheduler: Scheduler, cluster: OtherCluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -106,3 +107,58 @@ def test_nodes_are_those_of_a_snapshot(run: Run, tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes((tmp_path / "state").read_bytes()[:-1])
     with pytest.raises(InputError, match="its checksum is wrong"):
         read_node_file(tmp_path / "state")
+
+
+DUMP = json.loads(gzip.decompress((Path(__file__).parent / "state_dumps" / "1.9.json.gz").read_bytes()))[
+    "dump"
+]
+
+
+def test_state_dump_of_a_file_or_an_address_becomes_a_snapshot(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("YUNIKORN_TOKEN", ADMIN)
+    (tmp_path / "dump.gz").write_bytes(gzip.compress(json.dumps(DUMP).encode()))
+    file = tmp_path / "file"
+    status, out, _ = run("snapshot", "--state-dump", str(tmp_path / "dump.gz"), "-o", str(file), "--json")
+    shown = json.loads(out)
+    assert (status, shown["sizes"]["applications"]) == (0, 14)
+    assert shown["warnings"][0] == "lacks run times: a state dump does not say how long anything takes"
+    tokens = []
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        tokens.append(request.headers.get("authorization"))
+        # Before 1.6.3, there was only the older route.
+        is_old = request.url.path.startswith("/ws/v1/")
+        return httpx.Response(200, json=DUMP) if is_old else httpx.Response(404, text="404 page not found\n")
+
+    asked = answered(monkeypatch, reply)
+    again = tmp_path / "again"
+    assert run("snapshot", "--state-dump", "http://127.0.0.1:9080", "-o", str(again))[0] == 0
+    assert asked == ["/debug/fullstatedump", "/ws/v1/fullstatedump"]
+    assert tokens == [None, None], "the token is one for another server"
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_sources_that_cannot_be_used_are_refused(run: Run, tmp_path: Path) -> None:
+    out, bad = tmp_path / "out", tmp_path / "bad.json"
+    bad.write_text(json.dumps(DUMP)[:-9], "utf-8")
+    status, _, err = run("snapshot", "--state-dump", str(bad), "-o", str(out))
+    assert status == 2
+    assert err.startswith(
+        f"Error: state dump {bad} cannot be used: it is no complete JSON text: Input data was"
+    )
+    config = tmp_path / "queues.yaml"
+    config.write_text("partitions: []\n", "utf-8")
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("{clusters: [], users: [], contexts: []}", "utf-8")
+    for arguments, message in (
+        (("--state-dump", str(bad), "--kubeconfig", str(kubeconfig)), "two sources: give one"),
+        (("--context", "a"), "--context and --scheduler-name need --kubeconfig"),
+        (("--config", str(config)), "--config needs --state-dump or --kubeconfig"),
+        (("--kubeconfig", str(kubeconfig), "--context", "a"), "has no context 'a'"),
+        (("--kubeconfig", str(kubeconfig), "--config", str(bad)), "bad.json"),
+    ):
+        status, _, err = run("snapshot", "-o", str(out), *arguments)
+        assert (status, message in err) == (2, True), err
+    assert not out.exists()

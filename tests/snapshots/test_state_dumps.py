@@ -139,7 +139,7 @@ partitions:
     header = snapshot_of(cluster_of_dump(json.dumps(dump).encode(), config), registry, tmp_path / "s")
     assert read_header(tmp_path / "s") == header
     assert header.sizes["applications"] == len(dump["applications"]) - 3
-    (rejected,) = [one for one in header.warnings if one.startswith("3 applications that its configuration")]
+    (rejected,) = [one for one in header.warnings if one.startswith("lacks 3 applications that")]
     assert all(f" {name}: " in rejected for name in ("team-1", "team-2", "team-3"))
     copy = restored_scheduler(tmp_path / "s", registry, ManualClock(header.time))
     (at,) = copy.partitions("rm")

@@ -302,16 +302,29 @@ candidates = _reader("tag", TAG_VOLUME_CANDIDATES, _free_from, NO_FREE, Unreadab
 
 # -- attributes of a node ---------------------------------------------------------------------------------
 
-free_volumes = _reader("node attribute", NODE_FREE_VOLUMES, _free_from, NO_FREE, UnreadableTag)
-"""Free volumes of a node's host by storage class, smallest first."""
+_free_volumes = _reader("node attribute", NODE_FREE_VOLUMES, _free_from, NO_FREE, UnreadableTag)
+
+
+def free_volumes(attributes: Texts) -> FreeByClass | UnreadableTag:
+    """Return the free volumes of a node's host by storage class, smallest first.
+
+    Plugins keep this function, and a snapshot can name it only by its module.
+    """
+    return _free_volumes(attributes)
+
+
 storage_capacity = _reader("node attribute", NODE_STORAGE_CAPACITY, _counts_from, NO_COUNTS, UnreadableTag)
 """Size of the largest volume that can be made for a node, by storage class."""
 volume_limits = _reader("node attribute", NODE_VOLUME_LIMITS, _counts_from, NO_COUNTS, UnreadableTag)
 """Number of volumes that a node can attach, by driver."""
-volume_attachments = _reader(
+_volume_attachments = _reader(
     "node attribute", NODE_VOLUME_ATTACHMENTS, _attachments_from, frozenset[Attached](), UnreadableTag
 )
-"""Volumes that are attached to a node."""
+
+
+def volume_attachments(attributes: Texts) -> frozenset[Attached] | UnreadableTag:
+    """Return the volumes that are attached to a node; a function for the reason of `free_volumes`."""
+    return _volume_attachments(attributes)
 
 
 def migrated_plugins(attributes: Texts) -> Sequence[str]:

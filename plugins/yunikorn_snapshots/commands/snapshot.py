@@ -19,6 +19,7 @@ from yunikorn_rest.commands.fetched_snapshot import fetch_snapshot
 from yunikorn_rest.commands.server_options import FILE, connect, server_options
 
 with importing_extra("foresight", "for snapshots"):
+    from yunikorn_snapshots.commands.snapshot_sources import OtherSource, source_options
     from yunikorn_snapshots.restored_snapshot import read_header
     from yunikorn_snapshots.snapshot_errors import SnapshotError
     from yunikorn_snapshots.snapshot_file import SnapshotHeader, verified
@@ -35,17 +36,38 @@ PIECE = 1 << 20
     metavar="FILE",
     help="File to write; it is complete or unchanged.",
 )
+@source_options
 @server_options
-def command(file: Path | None, output: Path | None, as_json: bool, **connection: Any) -> None:
+def command(
+    file: Path | None,
+    output: Path | None,
+    as_json: bool,
+    state_dump: str | None,
+    kubeconfig: Path | None,
+    context: str,
+    scheduler_name: str,
+    config: Path | None,
+    **connection: Any,
+) -> None:
     """Write a snapshot of a running scheduler (-o), or show what is in the snapshot FILE.
 
     A snapshot has everything that decides, and a scheduler that is restored from it decides as the original
     would have. The scheduler goes on meanwhile. The role admin is needed.
 
+    With --state-dump or --kubeconfig, the snapshot is one of a cluster that another scheduler runs. Warnings
+    say what it lacks.
+
     Exit status: 0 when a file was written or shown, 2 otherwise.
     """
     if (file is None) == (output is None):
         raise UsageError("expected -o FILE to write a snapshot, or the FILE of one to show")
+    source = OtherSource(state_dump, kubeconfig, context, scheduler_name, config)
+    if source.is_named():
+        if output is None:
+            raise UsageError("expected -o FILE for the snapshot to write")
+        source.write(output, connection)
+        _show(output, read_header(output), as_json=as_json)
+        return
     if output is None:
         assert file is not None
         header = _checked(file)

@@ -1,0 +1,1 @@
+"""Snapshots of clusters in which no scheduler of ours runs."""
