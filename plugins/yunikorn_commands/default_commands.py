@@ -28,6 +28,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "compare": ("Run a workload under several configurations, side by side.", "lab.compare"),
         "size": ("Find the smallest cluster on which a workload meets targets.", "lab.size"),
         "sweep": ("Search settings for the best ones, over seeds and workloads.", "foresight.sweep"),
+        "whatif": ("Show what a change would do to a cluster.", "foresight.whatif"),
         "report": ("Report usage, waits, fairness and more from a history.", "lab.report"),
         "replay": ("Replay a recording, real or written by hand, in a new core.", "service.replay"),
     },

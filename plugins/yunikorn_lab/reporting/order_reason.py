@@ -13,7 +13,6 @@ import attrs
 
 from yunikorn.config.durations import spell_duration
 from yunikorn.containment import contained, safe_repr
-from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
@@ -21,9 +20,7 @@ from yunikorn_lab.reporting.decision_log import OWN_WAY, LoggedDecision
 from yunikorn_lab.simulation.engine import Progress
 from yunikorn_lab.simulation.recorder import Recorder
 from yunikorn_lab.simulation.rm_state import partition_name
-from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.simulated_rm import RM_ID
-from yunikorn_lab.simulation.workload import Workload
 
 DIGITS = 4
 
@@ -54,26 +51,21 @@ def order_question(
 
 def find_order_reason(
     question: OrderQuestion,
-    config: str,
-    workload: Workload,
-    registry: Registry,
+    run: Callable[..., object],
     *,
-    preempted: str,
     watch: Callable[[Progress], bool] | None = None,
+    rm_id: str = RM_ID,
 ) -> str:
     """Repeat a run up to the decision of the question; returns the reason, or "" if there is none.
 
-    `watch` ends the run if it returns False; then there is no reason either.
+    `run` is `simulate` or `continued` with what was simulated, and `rm_id` its resource manager. `watch` ends
+    the run if it returns False; then there is no reason either.
     """
-    probe = _Probe(question)
-    simulate(
-        config,
-        workload,
-        registry,
+    probe = _Probe(question, rm_id)
+    run(
         until=question.moment,
         recorder=probe,
         watch=watch,
-        preempted=preempted,
         meet=probe.meet,
         before_decision=probe.look,
     )
@@ -83,8 +75,8 @@ def find_order_reason(
 class _Probe(Recorder):
     """Counts decisions, and reads the keys before the decision of the question."""
 
-    def __init__(self, question: OrderQuestion) -> None:
-        self._question = question
+    def __init__(self, question: OrderQuestion, rm_id: str) -> None:
+        self._question, self._rm_id = question, rm_id
         self._count = 0
         self._core: Scheduler
         self.reason = ""
@@ -118,12 +110,12 @@ class _Probe(Recorder):
         by_order = _keys(app, other)
         if by_order:
             return by_order
-        explained = self._core.explain(RM_ID, partition, app.id).values()
+        explained = self._core.explain(self._rm_id, partition, app.id).values()
         causes = [reason.detail for one in explained for reason in one.reasons[:1]]
         return f"{app.id} comes before {other.id}, but is stopped by: {causes[0]}" if causes else ""
 
     def _find(self, application: str) -> tuple[str, Application] | None:
-        for at in self._core.partitions(RM_ID):
+        for at in self._core.partitions(self._rm_id):
             found = at.partition.applications.get(application)
             if found is not None:
                 return partition_name(at.partition.name), found

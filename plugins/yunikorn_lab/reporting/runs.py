@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +31,7 @@ from yunikorn_lab.reporting.saved_run import InputPlaces, read_decisions, read_r
 from yunikorn_lab.simulation.engine import Progress
 from yunikorn_lab.simulation.explain_requests import parse_questions
 from yunikorn_lab.simulation.recorder import Recorder, Recorders
+from yunikorn_lab.simulation.run import simulate
 from yunikorn_lab.simulation.workload import RESTART, Workload
 
 INTERRUPTED = "interrupted"
@@ -115,9 +117,8 @@ def play(order: Order, watch: Callable[[Progress], bool] | None = None) -> Playe
 def _reason(order: Order, question: OrderQuestion) -> str:
     registry = Registry.load(only=chosen_plugins(os.environ)).permitting(order.code)
     workload = order.source.read()
-    return find_order_reason(
-        question, order.config, workload, registry, preempted=order.preempted, watch=_watch
-    )
+    run = partial(simulate, order.config, workload, registry, preempted=order.preempted)
+    return find_order_reason(question, run, watch=_watch)
 
 
 def finished(order: Order) -> Played | None:

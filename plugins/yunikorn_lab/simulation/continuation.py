@@ -98,6 +98,7 @@ def continued(
     meet: Callable[[Scheduler], None] | None = None,
     limits: LimitWaits | None = None,
     before_decision: Callable[[int], bool] | None = None,
+    brief: bool = False,
 ) -> Report:
     """Let a scheduler go on with simulated resource managers, and return the report from this moment on.
 
@@ -106,7 +107,8 @@ def continued(
     are made before the first decision, in the cluster of the first resource manager or of the one that they
     name, which also gets the `workload`: what arrives later, with times from now on, without its nodes.
     `until` (ns) counts from now on, as do the times that a recorder gets; for what is there at the beginning
-    it is called after its `begin`. The other parameters are those of `simulate`.
+    it is called after its `begin`. The other parameters are those of `simulate`. With `brief`, the report is
+    without the reasons why tasks wait at the end, and the core is not closed: for a process that ends then.
 
     Raises `UsageError` with all changes that do not apply and for what no simulation can go on with, and
     `InputError` for configurations that cannot be read.
@@ -135,7 +137,10 @@ def continued(
         before_decision=before_decision,
         managers=partial(_managers, sessions, begin, run_times, planned),
     )
-    return with_findings(simulation.run(), scheduler, sessions[0].rm_id, explain_requests)
+    report = simulation.run()
+    if brief:
+        return attrs.evolve(report, explanations=explain_requests.answer_rest())
+    return with_findings(report, scheduler, sessions[0].rm_id, explain_requests)
 
 
 class ClockSince(ManualClock):
