@@ -89,10 +89,10 @@ class WhatIfResult:
         return not self.applications and self.first.time is None
 
     def to_json(self) -> str:
-        """Return JSON with a final newline; times are seconds."""
+        """Return JSON in one line; times are seconds."""
         found = attrs.asdict(self)
         found["time"], found["horizon"] = self.time / SECOND, self.horizon / SECOND
-        return json.dumps(found, indent=2) + "\n"
+        return json.dumps(found) + "\n"
 
     def sentences(self) -> Iterator[str]:
         """Yield what is most important, in words."""

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from yunikorn.errors import UsageError, printable
 from yunikorn_commands.allowed_plugins import load_registry
-from yunikorn_commands.complete_files import replace_file
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import hold
 from yunikorn_commands.input_source import InputChecks
 from yunikorn_commands.output import echo, notes, remark, results
 from yunikorn_commands.path_types import INPUT
 from yunikorn_lab.commands.run_options import parse_moment
-from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from, snapshot_option
+from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from
 from yunikorn_lab.commands.workload import WORKLOAD, WorkloadSource
 from yunikorn_lab.simulation.workload import FOREVER
-from yunikorn_rest.commands.server_options import connect, connection_options
+from yunikorn_rest.commands.fetched_snapshot import snapshot_file
+from yunikorn_rest.commands.server_options import reading_options
 
 with importing_extra("foresight", "for what-ifs"):
     from yunikorn_foresight.whatif import WhatIf
     from yunikorn_foresight.whatif_changes import ReadChanges, WrittenChanges, read_changes
-    from yunikorn_snapshots.commands.snapshot import PATH
-    from yunikorn_snapshots.forked_snapshot import LONGEST
-    from yunikorn_snapshots.snapshot_errors import SnapshotError
-    from yunikorn_snapshots.snapshot_file import verified
 
 if TYPE_CHECKING:
     from yunikorn_foresight.whatif_result import WhatIfResult
 
 
 @click.command("whatif", short_help="Show what a change would do to a cluster.")
-@snapshot_option("ask about its cluster, and not about that of --server")
 @click.option(
     "--set",
     "settings",
@@ -74,8 +65,7 @@ if TYPE_CHECKING:
     help="Look ahead for this time.",
 )
 @assume_runtime_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@connection_options
+@reading_options
 def command(
     snapshot: Path | None,
     settings: tuple[str, ...],
@@ -104,7 +94,7 @@ def command(
     if horizon <= 0:
         raise UsageError("--for: expected a time above 0, such as 24h")
     registry, checks, workload = load_registry(), InputChecks(), None
-    with checks.part(), _snapshot(snapshot, connection) as path:
+    with checks.part(), snapshot_file({**connection, "snapshot": snapshot}) as path:
         scheduler = restored_from(path, registry)
     if submit is not None:
         with checks.part():
@@ -124,23 +114,6 @@ def command(
     answer = asked.answer()
     _show(answer, as_json=as_json)
     return 1 if answer.refusals else 0
-
-
-@contextlib.contextmanager
-def _snapshot(file: Path | None, connection: dict[str, Any]) -> Iterator[Path]:
-    """Provide the snapshot of a file, or one that the server makes now."""
-    if file is not None:
-        if click.get_current_context().get_parameter_source("server") is ParameterSource.COMMANDLINE:
-            raise UsageError("--server and --snapshot exclude each other")
-        yield file
-        return
-    with tempfile.TemporaryDirectory() as folder, connect(connection) as server:
-        path = Path(folder) / "cluster.snapshot"
-        try:
-            replace_file(path, verified(server.pieces(PATH, LONGEST + 30)))
-        except SnapshotError as error:
-            raise UsageError(f"what the server sent cannot be used: {error}") from error
-        yield path
 
 
 def _show(answer: WhatIfResult, *, as_json: bool) -> None:
