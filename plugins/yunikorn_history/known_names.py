@@ -17,6 +17,8 @@ MOST_COMPARED = 10_000
 """Number of the newest applications whose ids may be suggested."""
 _USERS: tuple[Column[int], ...] = (APPLICATIONS.c.user, AUDIT.c.operator, CONFIGS.c.by)
 _NODES: tuple[Column[int], ...] = (NODES.c.name,)
+_RMS: tuple[Column[int], ...] = (APPLICATIONS.c.rm, NODES.c.rm)
+_PARTITIONS: tuple[Column[int], ...] = (APPLICATIONS.c.partition, NODES.c.partition)
 
 
 def unknown_names(fetched: FetchedRows, wanted: HistoryFilter) -> Iterator[tuple[str, str]]:
@@ -25,7 +27,12 @@ def unknown_names(fetched: FetchedRows, wanted: HistoryFilter) -> Iterator[tuple
         paths = [text.split(".") for text in _texts(fetched, NAMES.c.text.startswith(f"{ROOT}."))]
         known = {".".join(path[:count]) for path in paths for count in range(1, len(path) + 1)} | {ROOT}
         yield from _unknown("queue", wanted.queue, known)
-    for name, text, columns in (("user", wanted.user, _USERS), ("node", wanted.node, _NODES)):
+    for name, text, columns in (
+        ("user", wanted.user, _USERS),
+        ("node", wanted.node, _NODES),
+        ("rm", wanted.rm, _RMS),
+        ("partition", wanted.partition, _PARTITIONS),
+    ):
         if text:
             used = sa.or_(*(NAMES.c.id.in_(sa.select(column)) for column in columns))
             yield from _unknown(name, text, _texts(fetched, used))
@@ -42,4 +49,5 @@ def _texts(fetched: FetchedRows, where: sa.ColumnElement[bool]) -> set[str]:
 
 def _unknown(name: str, text: str, known: set[str]) -> Iterator[tuple[str, str]]:
     if text not in known:
-        yield name, f"the history has no {name} '{text}'{suggest(text, known)}"
+        what = "resource manager" if name == "rm" else name
+        yield name, f"the history has no {what} '{text}'{suggest(text, known)}"

@@ -180,6 +180,7 @@ def test_other_refusals(history: Run, arguments: list[str], message: str) -> Non
         (["apps", "--user", "bobb", "--queue", "root.wep"], ["--user", "--queue"], ["bob", "root.web"]),
         (["tasks", "--node", "node-x1", "--app", "job-100"], ["--node", "--app"], ["job-10"]),
         (["queues", "--queue", "nope"], ["--queue"], []),
+        (["apps", "--rm", "x", "--partition", "defalt"], ["--rm", "--partition"], ["default"]),
         (["usage", "--user", "bob", "--since", "1m"], [], []),
     ],
 )

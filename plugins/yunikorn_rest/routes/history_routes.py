@@ -43,7 +43,7 @@ LIMIT = Query(
 )
 SEARCHED = Query(
     "q",
-    "text of a name, a configuration, a decision or a failure; the whole key of a task",
+    "text of a name, a configuration, a decision or a failure; the key of a task, or six digits of its UUID",
     "etl",
     {"type": "string"},
 )

@@ -224,8 +224,9 @@ def test_search_finds_records_of_all_kinds(web: Web) -> None:
     assert "/audit?user=ann" in web.page("/search?q=repair").links
     assert "stop queue ann, 26 Nov 2026 15:00" in web.page("/search?q=root.a").words
     assert "/run?id=62" in web.page("/search?q=driver").links
-    assert "/run?id=62" not in web.page("/search?q=drive").links
-    assert "Tasks are found by their whole key" in page.words
+    assert "/run?id=62" in web.page("/search?q=drive").links
+    assert "/run?id=62" not in web.page("/search?q=river").links
+    assert "Tasks are found by the first six digits of their UUID, or their whole key" in page.words
 
 
 def test_search_without_a_history() -> None:
@@ -253,7 +254,7 @@ def test_former_objects_are_shown_from_the_history(web: Web) -> None:
 def test_hostile_names_are_text_and_their_links_work(web: Web) -> None:
     words = urlencode({"q": "<script"})
     page = web.page(f"/search?{words}")
-    (link,) = [one for one in page.links if one.startswith("/run?")]
+    (link,) = {one for one in page.links if one.startswith("/run?")}
     for path in (
         "/history?state=Rejected",
         link,
