@@ -30,7 +30,7 @@ from yunikorn_history.commands.record_columns import (
 )
 from yunikorn_history.commands.record_formats import replaced, write_csv, write_json, write_parquet
 from yunikorn_history.history_filter import HistoryFilter
-from yunikorn_history.history_kinds import FILTERS, KINDS, TIMES, HistoryKind, filter_of, usual_bucket
+from yunikorn_history.history_kinds import FILTERS, KINDS, PLACES, TIMES, HistoryKind, filter_of, usual_bucket
 from yunikorn_history.past_records import USUAL_GROUPS
 from yunikorn_rest.commands.rest_client import NotFound, RestConnection
 from yunikorn_rest.commands.server_options import complete, connect, connection_options
@@ -226,7 +226,8 @@ class _Server:
 
     def check_names(self, wanted: HistoryFilter) -> None:
         """Print names of a filter, one of which the history may not have."""
-        given = [f"--{LABELS.get(name, name)} {text}" for name in NAMED if (text := getattr(wanted, name))]
+        names = (*NAMED, *PLACES)
+        given = [f"--{LABELS.get(name, name)} {text}" for name in names if (text := getattr(wanted, name))]
         if given:
             remark(printable(f"no such records: check the spelling of {listed(given)}, and the time"))
 
