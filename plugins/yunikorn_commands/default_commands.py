@@ -35,6 +35,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "Configurations and plugins": {
         "validate": ("Check queues.yaml files and list all problems.", "lab.validate"),
         "diff": ("Show what differs between two configurations.", "lab.diff"),
+        "plan": ("Show what a queues.yaml would change in a scheduler.", "foresight.plan"),
         "place": ("Show the queue and the placement rule of an application.", "lab.place"),
         "plugins": ("List the installed plugins, their options, and broken plugins.", "lab.plugins"),
         "estimators": ("Print how good estimators of run times are.", "lab.estimators"),
