@@ -37,6 +37,8 @@ class Plan:
     placements: Sequence[PlacementChange] = ()
     submissions: int = 0
     """Number of submissions that both rule sets were asked about."""
+    has_changes: bool = True
+    """False if the differences are left out."""
     ahead_title: str = ""
     ahead: Sequence[str] = ()
     """What is different in the time ahead, in sentences."""
@@ -65,7 +67,8 @@ class Plan:
             return
         if not self.differences:
             return
-        yield "Changes", list(self.differences)
+        if self.has_changes:
+            yield "Changes", list(self.differences)
         now = [*(one.text for one in self.leaving), *(one.text for one in self.excesses)]
         yield "At once", now or ["no queue, user or group uses more than it may, and none is removed"]
         title = f"Placement of {number_of(self.submissions, 'recent submission')}"
@@ -77,7 +80,7 @@ class Plan:
 
     def to_text(self) -> str:
         """Return the plan for a terminal."""
-        parts = [printable(self.verdict)]
+        parts = [printable(self.verdict)] if self.has_changes else []
         for title, lines in self.sections():
             parts += ["", f"{title}:", *(f"  {printable(line)}" for line in _some(lines))]
         return "\n".join(parts) + "\n"

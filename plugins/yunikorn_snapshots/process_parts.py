@@ -23,6 +23,7 @@ from yunikorn_snapshots.state_names import is_state_module
 
 if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance
+    from yunikorn.framework.policy_calls import Workers
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn.interface.session import Session
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -63,6 +64,12 @@ def partitions_of(scheduler: Scheduler) -> Iterator[tuple[Session, str, Partitio
 def sessions_of(scheduler: Scheduler) -> Any:
     """Return the sessions of a scheduler."""
     return scheduler._sessions
+
+
+def workers_of(scheduler: Scheduler) -> Workers | None:
+    """Return the workers of a scheduler; None without them."""
+    calls = sessions_of(scheduler).core_context.policy_calls
+    return None if calls is None else calls._workers
 
 
 def is_walked(plugin: object) -> bool:

@@ -12,6 +12,10 @@ from yunikorn.api import AdmissionPolicy, Application
 from yunikorn.clock import ManualClock
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.resources import Resource
+from yunikorn_lab.simulation.continuation import FirstChanges, continued, restored
+from yunikorn_lab.simulation.known_run_times import EstimatedRunTimes
+from yunikorn_lab.simulation.workload import FOREVER, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 from yunikorn_service.measurements import Measurements
 from yunikorn_service.plugin_statistics import PluginStatistics
 from yunikorn_snapshots.forked_snapshot import begin_snapshot
@@ -138,3 +142,15 @@ def test_failure_of_the_child_is_the_error(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(SnapshotError, match="ended or took too long"):
         begin_snapshot(rm.scheduler, tmp_path / "state").wait(0)
     assert not [*tmp_path.iterdir()]
+
+
+def test_simulation_goes_on_where_workers_called_policies(tmp_path: Path) -> None:
+    rm, _ = live()
+    take_snapshot(rm.scheduler, tmp_path / "state")
+    scheduler = restored(tmp_path / "state", with_plugins(admission_policies=[Slow]))
+    group = WorkloadTaskGroup("late", 1, Resource({"vcore": 1000}), FOREVER)
+    arrival = WorkloadApplication("late", 0, (group,), "root.a", "root")
+    room = WorkloadNode("n9", Resource({"vcore": 12000}), {"zone": "z"})
+    report = continued(scheduler, EstimatedRunTimes(), changes=FirstChanges(add=(room,), submit=(arrival,)))
+    assert "late" not in [one.example for one in report.waiting]
+    assert report.applications.submitted == 5

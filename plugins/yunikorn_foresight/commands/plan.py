@@ -67,6 +67,7 @@ class PlanCommand(click.Command):
 
 @click.command("plan", cls=PlanCommand, short_help="Show what a queues.yaml would change in a scheduler.")
 @click.argument("file", type=INPUT)
+@click.option("--effects", is_flag=True, hidden=True)
 @click.option("--rm", default="", metavar="ID", help="Resource manager whose configuration it is.")
 @click.option(
     "--style",
@@ -77,7 +78,9 @@ class PlanCommand(click.Command):
 )
 @workload_options
 @reading_options
-def command(file: Path, rm: str, style: str, source: WorkloadSource, as_json: bool, **options: Any) -> int:
+def command(
+    file: Path, effects: bool, rm: str, style: str, source: WorkloadSource, as_json: bool, **options: Any
+) -> int:
     """Show what the queues.yaml FILE would change in a running scheduler, or in that of a --snapshot.
 
     The plan has the differences in the language of queues; queues, users and groups that use more than they
@@ -90,8 +93,10 @@ def command(file: Path, rm: str, style: str, source: WorkloadSource, as_json: bo
     try:
         with snapshot_file(options) as snapshot:
             asked = str(options["snapshot"] or options["server"])
-            plan = _plan(file, snapshot, asked, rm, source)
+            plan = attrs.evolve(_plan(file, snapshot, asked, rm, source), has_changes=not effects)
     except YunikornError as error:
+        if effects:
+            raise  # `apply`, which has shown the differences, says what is missing
         for line in str(error).splitlines():
             echo(f"Error: {printable(line)}", err=True)
         return REFUSED

@@ -14,6 +14,7 @@ that the original makes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -42,12 +43,13 @@ from yunikorn_lab.simulation.workload import (
     WorkloadApplication,
     WorkloadNode,
 )
-from yunikorn_snapshots.process_parts import sessions_of
+from yunikorn_snapshots.process_parts import sessions_of, workers_of
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
 from yunikorn_snapshots.snapshot_errors import SnapshotError
 
 if TYPE_CHECKING:
     from yunikorn.framework.plugin_code import CodeSource
+    from yunikorn.framework.policy_calls import PolicyAnswer
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import UpdateRequest
     from yunikorn.interface.scheduler import Scheduler
@@ -81,7 +83,7 @@ def restored(path: Path, registry: Registry) -> Scheduler:
         clock = ManualClock(read_header(path).time)
     except SnapshotError as error:
         raise SnapshotError(f"snapshot {path} cannot be used: {error}") from error
-    return restored_scheduler(path, registry, clock)
+    return restored_scheduler(path, registry, clock, workers=ImmediateWorkers())
 
 
 def continued(
@@ -159,6 +161,22 @@ class ClockSince(ManualClock):
         self._clock.set(self._begin + moment)
 
 
+class ImmediateWorkers:
+    """Workers of a simulation, which call policies that may block at once; their answers are given later."""
+
+    def __init__(self) -> None:
+        self.answers: deque[tuple[int, PolicyAnswer]] = deque()
+        """Numbers of calls, and answers that the core has not got yet."""
+
+    def start(self, number: int, work: Callable[[], PolicyAnswer]) -> None:
+        """Call a policy."""
+        self.answers.append((number, work()))
+
+    def abandon(self, number: int) -> str:
+        """Return no place: the call has returned."""
+        return ""
+
+
 class CoreSince:
     """Core as a simulation sees it: the time of its timers is counted from a moment on."""
 
@@ -166,13 +184,24 @@ class CoreSince:
         self._begin = begin
         self._next_timer = scheduler.next_timer
         self.register_resource_manager = scheduler.register_resource_manager
-        self.schedule, self.fire_timers = scheduler.schedule, scheduler.fire_timers
+        self.fire_timers = scheduler.fire_timers
         self.partition = scheduler.partition
         self._scheduler = scheduler
+        workers = workers_of(scheduler)
+        self._answers = workers.answers if isinstance(workers, ImmediateWorkers) else deque()
 
     def update(self, request: UpdateRequest) -> None:
         """Send an update of a resource manager."""
         self._scheduler.update(request)
+
+    def schedule(self, max_decisions: int | None = None) -> int:
+        """Schedule, also what waits for the answers of policies, and return the number of decisions."""
+        decided = self._scheduler.schedule(max_decisions)
+        while self._answers and (max_decisions is None or decided < max_decisions):
+            while self._answers:
+                self._scheduler.take_policy_answer(*self._answers.popleft())
+            decided += self._scheduler.schedule(None if max_decisions is None else max_decisions - decided)
+        return decided
 
     def reload_configuration(self, rm_id: str, text: str, code: CodeSource) -> bool:
         """Replace the configuration."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -11,12 +12,13 @@ from urllib.parse import urlencode
 import attrs
 import click
 
-from yunikorn.errors import ConfigError, Problem, UsageError, printable
+from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError, printable
 from yunikorn.text import number_of
 from yunikorn_commands.config_input import ConfigInput
 from yunikorn_commands.config_source import LocatedText
+from yunikorn_commands.input_files import DASH
 from yunikorn_commands.input_source import InputError, describe
-from yunikorn_commands.output import echo, has_colours, results
+from yunikorn_commands.output import echo, has_colours, remark, results
 from yunikorn_commands.path_types import INPUT
 from yunikorn_rest.commands.answer_fields import number, records, text
 from yunikorn_rest.commands.operator_calls import FAILED, confirmed, reason
@@ -67,6 +69,7 @@ def _path(path: str, query: dict[str, str]) -> str:
 @click.option("--policy-group", default="", metavar="NAME", help="Policy group of the configuration.")
 @click.option("--rm", default="", metavar="ID", help="Change the own configuration of a resource manager.")
 @click.option("--no-persist", is_flag=True, help="Leave the file of the service as it is.")
+@click.option("--no-plan", is_flag=True, help="Show only the differences, without their effects.")
 @server_options
 def apply(
     file: Path,
@@ -75,10 +78,11 @@ def apply(
     policy_group: str,
     rm: str,
     no_persist: bool,
+    no_plan: bool,
     as_json: bool,
     **connection: Any,
 ) -> int:
-    """Use the queues.yaml FILE in a running scheduler, after showing what it changes.
+    """Use the queues.yaml FILE in a running scheduler, after showing what it changes, and for whom.
 
     The FILE - is standard input. If a queue or partition disappears, a terminal is asked, and scripts need
     --yes. A change that was made by another since the comparison is not overwritten.
@@ -94,9 +98,33 @@ def apply(
         raise InputError(found.name, error.problems) from error
     query = {**owner, "persist": "false" if no_persist else ""}
     given = _Given(found.name, source.text.encode() if source.is_embedded else found.data, source)
+    planned = as_json or no_plan or file == DASH
     with connect(connection) as server:
-        status = _apply(server, given, query, dry_run=dry_run, yes=yes, as_json=as_json)
-    return status
+        return _apply(
+            server,
+            given,
+            query,
+            dry_run=dry_run,
+            yes=yes,
+            as_json=as_json,
+            show_effects=None if planned else partial(_show_effects, file, rm, connection),
+        )
+
+
+def _show_effects(file: Path, rm: str, connection: dict[str, Any]) -> None:
+    """Print what `yunikorn plan` says about a configuration, or why it says nothing."""
+    context = click.get_current_context().parent
+    assert context is not None
+    try:
+        assert isinstance(context.command, click.Group)
+        plan = context.command.get_command(context, "plan")
+        if plan is not None:
+            arguments = [str(file.absolute()), "--effects", *(["--rm", rm] if rm else [])]
+            with plan.make_context("plan", arguments, parent=context) as inner:
+                inner.params.update(connection)
+                plan.invoke(inner)
+    except YunikornError as error:
+        remark(f"the effects of the change are not known: {error}")
 
 
 @attrs.frozen
@@ -121,13 +149,16 @@ def _apply(
     dry_run: bool,
     yes: bool,
     as_json: bool,
+    show_effects: Callable[[], None] | None,
 ) -> int:
     code, found = server.change("PUT", _path("config", {**query, "dryRun": "true"}), given.content, YAML)
     problems = records(found.get("problems"))
+    if code == 200 and not problems and not as_json:
+        _print_changes(found)
+        if show_effects is not None and found.get("changes"):
+            show_effects()
     if code != 200 or problems or dry_run:
         return _shown(code, found, given, as_json=as_json)
-    if not as_json:
-        _print_changes(found)
     removed = [text(one, "path") for one in records(found.get("changes")) if _is_dangerous(one)]
     if removed:
         needed = printable(f"{given.name} removes {', '.join(removed)}")
@@ -164,8 +195,6 @@ def _shown(code: int, found: Record, given: _Given, *, as_json: bool) -> int:
         )
     elif code != 200:
         echo(printable(f"Error: {reason(found)}"), err=True)
-    else:
-        _print_changes(found)
     return 0 if code == 200 and not problems else FAILED
 
 
