@@ -18,6 +18,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.text import listed, suggest
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.config_input import ConfigInput, folder_of
+from yunikorn_commands.config_source import LocatedText
 from yunikorn_commands.differences import differences
 from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import name_of
@@ -28,13 +29,16 @@ from yunikorn_commands.plugin_files import CodePermission, trusting
 from yunikorn_foresight.plan_placements import live_submissions, past_submissions, placement_changes
 from yunikorn_foresight.plan_result import REFUSED, Plan
 from yunikorn_foresight.plan_state import leaving_queues, new_excesses
+from yunikorn_foresight.whatif import WhatIf
 from yunikorn_lab.commands.diff import in_words
-from yunikorn_lab.commands.run_options import executor_for, progress_of_runs, working
-from yunikorn_lab.commands.snapshot_option import restored_from
+from yunikorn_lab.commands.run_options import executor_for, parse_moment, progress_of_runs, working
+from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from
 from yunikorn_lab.commands.workload import WorkloadSource, workload_options
 from yunikorn_lab.reporting.comparison import Drawn, compare
 from yunikorn_lab.reporting.comparison_texts import judge_comparison
 from yunikorn_lab.reporting.variants import VariantPlan
+from yunikorn_lab.simulation.continuation import FirstChanges
+from yunikorn_lab.simulation.workload import FOREVER, ConfigEvent
 from yunikorn_rest.commands.server_options import reading_options
 
 with importing_extra("web", "to ask a scheduler"):
@@ -76,10 +80,28 @@ class PlanCommand(click.Command):
     show_default=True,
     help="Sentences, Markdown for a pull request, or JSON as with --json.",
 )
+@click.option(
+    "--for",
+    "horizon",
+    default="24h",
+    show_default=True,
+    metavar="TIME",
+    callback=parse_moment,
+    help="Time ahead that is simulated with both configurations; 0 for none.",
+)
+@assume_runtime_option
 @workload_options
 @reading_options
 def command(
-    file: Path, effects: bool, rm: str, style: str, source: WorkloadSource, as_json: bool, **options: Any
+    file: Path,
+    effects: bool,
+    rm: str,
+    style: str,
+    horizon: int,
+    assume_runtime: int | None,
+    source: WorkloadSource,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Show what the queues.yaml FILE would change in a running scheduler, or in that of a --snapshot.
 
@@ -93,7 +115,8 @@ def command(
     try:
         with snapshot_file(options) as snapshot:
             asked = str(options["snapshot"] or options["server"])
-            plan = attrs.evolve(_plan(file, snapshot, asked, rm, source), has_changes=not effects)
+            plan = _plan(file, snapshot, asked, rm, source, horizon, assume_runtime)
+            plan = attrs.evolve(plan, has_changes=not effects)
     except YunikornError as error:
         if effects:
             raise  # `apply`, which has shown the differences, says what is missing
@@ -108,7 +131,15 @@ def command(
     return plan.status
 
 
-def _plan(file: Path, snapshot: Path, asked: str, rm: str, source: WorkloadSource) -> Plan:
+def _plan(
+    file: Path,
+    snapshot: Path,
+    asked: str,
+    rm: str,
+    source: WorkloadSource,
+    horizon: int,
+    assumed: int | None,
+) -> Plan:
     registry = load_registry()
     code = CodePermission.of_operator(folder_of(file))
     given = ConfigInput.read(file)
@@ -140,6 +171,12 @@ def _plan(file: Path, snapshot: Path, asked: str, rm: str, source: WorkloadSourc
         placements=moved,
         submissions=count,
     )
+    if horizon:
+        event = ConfigEvent(0, name_of(file), LocatedText(text), code)
+        changes = FirstChanges(rm=manager, config=event)
+        assumption = FOREVER if assumed is None else assumed
+        answer = WhatIf(before, changes, tuple(lines), None, horizon, assumption).answer()
+        plan = attrs.evolve(plan, ahead_title="Ahead", ahead=[*answer.sentences(), *answer.remarks])
     if past is None:
         return plan
     return attrs.evolve(plan, past_title=f"With {source.workload}", past=_past(file, old_text, text, source))
