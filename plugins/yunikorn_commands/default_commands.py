@@ -27,6 +27,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "workload": ("Generate a workload from named distributions and a seed.", "lab.workload"),
         "compare": ("Run a workload under several configurations, side by side.", "lab.compare"),
         "size": ("Find the smallest cluster on which a workload meets targets.", "lab.size"),
+        "estimate": ("Estimate when waiting applications start.", "foresight.estimate"),
         "sweep": ("Search settings for the best ones, over seeds and workloads.", "foresight.sweep"),
         "whatif": ("Show what a change would do to a cluster.", "foresight.whatif"),
         "report": ("Report usage, waits, fairness and more from a history.", "lab.report"),

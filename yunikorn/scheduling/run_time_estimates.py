@@ -18,7 +18,7 @@ from yunikorn.model.allocation import Allocation
 from yunikorn.states import COMPLETED, FAILED, FAILING, REMOVED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from yunikorn.api import Task
     from yunikorn.framework.instances import PluginInstance
@@ -55,10 +55,13 @@ class RunTimeEstimates:
 
     def of(self, task: Task, age: float = 0.0) -> RunTime | None:
         """Return the run time of a task that has run for `age` seconds; None if no estimator knows it."""
+        return next(self.answers(task, age), None)
+
+    def answers(self, task: Task, age: float = 0.0) -> Iterator[RunTime]:
+        """Yield what each estimator says that knows the task, the best one in its queue first."""
         errors = self.errors.get(_queue_of(task), {})
         ordered = sorted(self._estimators, key=lambda one: errors.get(one, 1.0))
-        answers = (self._ask(one, task, age) for one in ordered)
-        return next((answer for answer in answers if answer is not None), None)
+        return filter(None, (self._ask(one, task, age) for one in ordered))
 
     def _ask(self, one: PluginInstance, task: Task, age: float) -> RunTime | None:
         try:

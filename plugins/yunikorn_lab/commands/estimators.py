@@ -57,7 +57,7 @@ def command(workload: Any, config: Path | None, nodes: Any, partition: str, as_j
         loaded = load_config(config.read_bytes(), registry)
         refs = _named(config, partition, loaded)
         registry = registry.configured(loaded.disabled, loaded.overriding, loaded.loaded)
-    scores = estimator_scores(_read(workload, nodes), refs, registry)
+    scores = estimator_scores(read_recorded(workload, nodes), refs, registry)
     if as_json:
         echo(scores_json(scores), nl=False)
         return
@@ -79,7 +79,7 @@ def _named(file: Path, partition: str, config: SchedulerConfig) -> tuple[PluginR
     return found.estimators
 
 
-def _read(file: Any, nodes: Any) -> Workload:
+def read_recorded(file: Any, nodes: Any) -> Workload:
     """Return the workload of a file or a history; raises `InputError` and `UsageError`."""
     text = str(file)
     if text.startswith(PREFIX):

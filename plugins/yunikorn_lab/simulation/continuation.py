@@ -15,7 +15,7 @@ that the original makes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,7 @@ def continued(
     limits: LimitWaits | None = None,
     before_decision: Callable[[int], bool] | None = None,
     brief: bool = False,
+    are_new: bool = False,
 ) -> Report:
     """Let a scheduler go on with simulated resource managers, and return the report from this moment on.
 
@@ -109,15 +110,17 @@ def continued(
     are made before the first decision, in the cluster of the first resource manager or of the one that they
     name, which also gets the `workload`: what arrives later, with times from now on, without its nodes.
     `until` (ns) counts from now on, as do the times that a recorder gets; for what is there at the beginning
-    it is called after its `begin`. The other parameters are those of `simulate`. With `brief`, the report is
-    without the reasons why tasks wait at the end, and the core is not closed: for a process that ends then.
+    it is called after its `begin`. With `are_new`, the applications of the workload have new names and no
+    predecessors, and are not looked at before they arrive. The other parameters are those of `simulate`. With
+    `brief`, the report is without the reasons why tasks wait at the end, and the core is not closed: for a
+    process that ends then.
 
     Raises `UsageError` with all changes that do not apply and for what no simulation can go on with, and
     `InputError` for configurations that cannot be read.
     """
     begin = scheduler.clock.now()
     sessions = _sessions(scheduler, changes.rm)
-    planned = with_changes(scheduler, changes, workload or _no_arrivals())
+    planned = with_changes(scheduler, changes, workload or _no_arrivals(), are_new=are_new)
     planned = with_checked_reloads(
         planned, scheduler.configuration(sessions[0].rm_id).text, sessions[0].registry
     )
@@ -137,7 +140,7 @@ def continued(
         preempted=preempted,
         explain_requests=explain_requests,
         before_decision=before_decision,
-        managers=partial(_managers, sessions, begin, run_times, planned),
+        managers=partial(_managers, sessions, begin, run_times, planned, are_new),
     )
     report = simulation.run()
     if brief:
@@ -234,10 +237,12 @@ def _sessions(scheduler: Scheduler, first: str) -> list[Session]:
     return sorted(found, key=lambda one: one.rm_id != first) if first else found
 
 
-def with_changes(scheduler: Scheduler, changes: FirstChanges, workload: Workload) -> Workload:
+def with_changes(
+    scheduler: Scheduler, changes: FirstChanges, workload: Workload, *, are_new: bool = False
+) -> Workload:
     """Return a workload whose events begin with the changes, and which has the nodes of the scheduler.
 
-    Raises `UsageError` with all changes that do not apply.
+    Raises `UsageError` with all changes that do not apply. `are_new` is as for `continued`.
     """
     session = _sessions(scheduler, changes.rm)[0]
     nodes = {
@@ -255,7 +260,7 @@ def with_changes(scheduler: Scheduler, changes: FirstChanges, workload: Workload
         with checks.part():
             if one.name in nodes and one.name not in changes.remove:
                 raise UsageError(f"node {one.name} is there already: give the new one another name")
-    for submitted in [*changes.submit, *workload.applications]:
+    for submitted in [*changes.submit, *(() if are_new else workload.applications)]:
         with checks.part():
             if submitted.id in apps:
                 raise UsageError(f"application {submitted.id} is there already: rename the new one")
@@ -291,9 +296,14 @@ def _no_arrivals() -> Workload:
 
 
 def _managers(
-    sessions: Sequence[Session], begin: int, run_times: RunTimeSource, workload: Workload, parts: ManagerParts
+    sessions: Sequence[Session],
+    begin: int,
+    run_times: RunTimeSource,
+    workload: Workload,
+    are_new: bool,
+    parts: ManagerParts,
 ) -> list[ContinuedRM]:
-    dependents = survey(workload).dependents
+    dependents: Mapping[str, int] = {} if are_new else survey(workload).dependents
     rest = _no_arrivals()
     return [
         ContinuedRM(

@@ -1,0 +1,135 @@
+"""Run times for replays: drawn from what estimators know, alike for the tasks of one user, or limits.
+
+A task's remaining time is drawn around the median of its estimate, on a logarithmic scale, so that one in ten
+is below the lower and one in ten above the upper quantile. Half of the variance is common to all tasks of a
+user in one replay: who estimates badly, or runs longer than before, does so in all jobs at once.
+"""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn_lab.simulation.workload import FOREVER
+
+if TYPE_CHECKING:
+    from yunikorn.api import RunTime, Task
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+ONE_IN_TEN = 1.2815515655446004
+"""Standard deviations beyond which one in ten values of a normal distribution lies."""
+MOST_DEVIATIONS = 2.5
+COMMON = math.sqrt(0.5)
+"""Share of the factor of a user in the deviation of each task."""
+SHARES_OF_LIMIT = (0.05, 0.4, 1.0)
+"""Quantiles of run times as shares of their limits, where nothing but limits is known."""
+
+
+@attrs.frozen
+class Spread:
+    """Time (s) for which a task goes on: three quantiles, and the limit if it has one."""
+
+    low: float
+    median: float
+    high: float
+    limit: float | None = None
+
+    def at(self, deviations: float) -> float:
+        """Return the time (s) that lies so many standard deviations above the median."""
+        end = self.high if deviations > 0 else self.low
+        slope = abs(math.log(end) - math.log(self.median)) / ONE_IN_TEN
+        found = self.median * math.exp(slope * deviations)
+        return found if self.limit is None else min(found, self.limit)
+
+
+class KnownSpreads:
+    """Spreads of the tasks of a scheduler at one moment, which all replays from there share."""
+
+    def __init__(self, assumed: int = FOREVER) -> None:
+        """Take `assumed` (ns) as the time of tasks that no estimator knows."""
+        self._assumed = assumed
+        self._known: dict[tuple[str, str, str, int], Spread | None] = {}
+        self.unknown = 0
+
+    def of(self, at: PartitionScheduler, task: Task, age: int) -> Spread | None:
+        """Return the spread of a task; None if nothing is known, so that it never ends."""
+        key = (at.name, task.app.id, task.key, age)
+        if key not in self._known:
+            self._known[key] = self._spread(at, task, age / SECOND)
+        return self._known[key]
+
+    def _spread(self, at: PartitionScheduler, task: Task, age: float) -> Spread | None:
+        answers = list(at.policies.run_times.answers(task, age))
+        limits = [one.high for one in answers if one.low == one.high > age]
+        limit = min(limits, default=None)
+        left = None if limit is None else limit - age
+        drawn = next((one for one in answers if one.low < one.high), None)
+        if drawn is not None:
+            return _spread_of(drawn, age, left)
+        if left is not None:
+            low, median, high = (max(share * left, 1.0) for share in SHARES_OF_LIMIT)
+            return Spread(low, median, high, left)
+        if answers:
+            # Its limit is over: it goes on for about as long as it is late.
+            late = max(age - answers[0].high, age / 10, 1.0)
+            return Spread(late / 4, late, late * 4)
+        self.unknown += 1
+        if self._assumed >= FOREVER:
+            return None
+        rest = max(self._assumed / SECOND - age, 1.0)
+        return Spread(rest, rest, rest)
+
+
+def _spread_of(found: RunTime, age: float, limit: float | None) -> Spread:
+    low, median, high = (max(each - age, 1.0) for each in (found.low, found.median, found.high))
+    if limit is not None:
+        low, median, high = min(low, limit), min(median, limit), min(high, limit)
+    return Spread(low, median, high, limit)
+
+
+class DrawnRunTimes:
+    """Run times of one replay."""
+
+    def __init__(self, spreads: KnownSpreads, seed: int, replay: int) -> None:
+        """Draw those of the replay with this number."""
+        self._spreads = spreads
+        self._seed = f"{seed} {replay}"
+        self._users: dict[str, float] = {}
+        self._drawn: dict[tuple[str, str, int], int] = {}
+
+    def left(self, at: PartitionScheduler, task: Task, age: int) -> int:
+        """Return how long (ns) a task goes on that has run for `age` (ns), or `FOREVER`."""
+        key = (task.app.id, task.key, age)
+        found = self._drawn.get(key)
+        if found is None:
+            spread = self._spreads.of(at, task, age)
+            if spread is None:
+                return FOREVER
+            found = self._drawn[key] = max(round(spread.at(self._deviations(task)) * SECOND), 1)
+        return found
+
+    def _deviations(self, task: Task) -> float:
+        user = self._users.get(task.app.user)
+        if user is None:
+            user = self._users[task.app.user] = Random(f"{self._seed} user {task.app.user}").gauss(0, 1)
+        own = Random(f"{self._seed} task {task.app.id} {task.key}").gauss(0, 1)
+        found = COMMON * user + math.sqrt(1 - COMMON**2) * own
+        return max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, found))
+
+
+class LimitRunTimes:
+    """The limits of tasks: the latest ends that are possible."""
+
+    def __init__(self, spreads: KnownSpreads) -> None:
+        self._spreads = spreads
+
+    def left(self, at: PartitionScheduler, task: Task, age: int) -> int:
+        """Return how long (ns) a task may go on, or `FOREVER` if it has no limit."""
+        spread = self._spreads.of(at, task, age)
+        if spread is None or spread.limit is None:
+            return FOREVER
+        return max(round(spread.limit * SECOND), 1)
