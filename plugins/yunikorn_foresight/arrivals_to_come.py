@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from random import Random
 from typing import Any
 
 import attrs
 
 from yunikorn.clock import SECOND
+from yunikorn_lab.simulation.rng import Rng, streams
 from yunikorn_lab.simulation.workload import WorkloadApplication
 
 DAY = 24 * 3600 * SECOND
@@ -36,7 +36,9 @@ class PastArrivals:
         span = -past[0].submit if len(past) >= FEWEST else 0
         if span <= 0:
             return RepeatedArrivals((), 1, 0, horizon)
-        return RepeatedArrivals(past, span, _offset(span, Random(f"{seed} {replay} arrivals")), horizon)
+        return RepeatedArrivals(
+            past, span, _offset(span, streams(seed)(f"replay {replay} arrivals")), horizon
+        )
 
 
 @attrs.frozen
@@ -79,6 +81,6 @@ def first_id(again: WorkloadApplication) -> str:
     return again.id.rpartition("~")[0]
 
 
-def _offset(span: int, random: Random) -> int:
+def _offset(span: int, draw: Rng) -> int:
     days = span // DAY
-    return int(random.randint(1, days) * DAY if days >= 2 else random.uniform(0.1, 1.0) * span)
+    return (1 + int(draw() * days)) * DAY if days >= 2 else round((0.1 + 0.9 * draw()) * span)

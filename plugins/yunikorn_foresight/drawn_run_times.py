@@ -8,12 +8,13 @@ user in one replay: who estimates badly, or runs longer than before, does so in 
 from __future__ import annotations
 
 import math
-from random import Random
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.clock import SECOND
+from yunikorn_lab.simulation.rng import streams
 from yunikorn_lab.simulation.workload import FOREVER
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 ONE_IN_TEN = 1.2815515655446004
 """Standard deviations beyond which one in ten values of a normal distribution lies."""
 MOST_DEVIATIONS = 2.5
+_NORMAL = NormalDist()
+_LEAST = 1e-9
 COMMON = math.sqrt(0.5)
 """Share of the factor of a user in the deviation of each task."""
 SHARES_OF_LIMIT = (0.05, 0.4, 1.0)
@@ -30,7 +33,7 @@ SHARES_OF_LIMIT = (0.05, 0.4, 1.0)
 
 
 @attrs.frozen
-class Spread:
+class RunTimeSpread:
     """Time (s) for which a task goes on: three quantiles, and the limit if it has one."""
 
     low: float
@@ -52,17 +55,17 @@ class KnownSpreads:
     def __init__(self, assumed: int = FOREVER) -> None:
         """Take `assumed` (ns) as the time of tasks that no estimator knows."""
         self._assumed = assumed
-        self._known: dict[tuple[str, str, str, int], Spread | None] = {}
+        self._known: dict[tuple[str, str, str, int], RunTimeSpread | None] = {}
         self.unknown = 0
 
-    def of(self, at: PartitionScheduler, task: Task, age: int) -> Spread | None:
+    def of(self, at: PartitionScheduler, task: Task, age: int) -> RunTimeSpread | None:
         """Return the spread of a task; None if nothing is known, so that it never ends."""
         key = (at.name, task.app.id, task.key, age)
         if key not in self._known:
             self._known[key] = self._spread(at, task, age / SECOND)
         return self._known[key]
 
-    def _spread(self, at: PartitionScheduler, task: Task, age: float) -> Spread | None:
+    def _spread(self, at: PartitionScheduler, task: Task, age: float) -> RunTimeSpread | None:
         answers = list(at.policies.run_times.answers(task, age))
         limits = [one.high for one in answers if one.low == one.high > age]
         limit = min(limits, default=None)
@@ -72,23 +75,23 @@ class KnownSpreads:
             return _spread_of(drawn, age, left)
         if left is not None:
             low, median, high = (max(share * left, 1.0) for share in SHARES_OF_LIMIT)
-            return Spread(low, median, high, left)
+            return RunTimeSpread(low, median, high, left)
         if answers:
             # Its limit is over: it goes on for about as long as it is late.
             late = max(age - answers[0].high, age / 10, 1.0)
-            return Spread(late / 4, late, late * 4)
+            return RunTimeSpread(late / 4, late, late * 4)
         self.unknown += 1
         if self._assumed >= FOREVER:
             return None
         rest = max(self._assumed / SECOND - age, 1.0)
-        return Spread(rest, rest, rest)
+        return RunTimeSpread(rest, rest, rest)
 
 
-def _spread_of(found: RunTime, age: float, limit: float | None) -> Spread:
+def _spread_of(found: RunTime, age: float, limit: float | None) -> RunTimeSpread:
     low, median, high = (max(each - age, 1.0) for each in (found.low, found.median, found.high))
     if limit is not None:
         low, median, high = min(low, limit), min(median, limit), min(high, limit)
-    return Spread(low, median, high, limit)
+    return RunTimeSpread(low, median, high, limit)
 
 
 class DrawnRunTimes:
@@ -97,7 +100,8 @@ class DrawnRunTimes:
     def __init__(self, spreads: KnownSpreads, seed: int, replay: int) -> None:
         """Draw those of the replay with this number."""
         self._spreads = spreads
-        self._seed = f"{seed} {replay}"
+        self._streams = streams(seed)
+        self._replay = replay
         self._users: dict[str, float] = {}
         self._drawn: dict[tuple[str, str, int], int] = {}
 
@@ -115,10 +119,14 @@ class DrawnRunTimes:
     def _deviations(self, task: Task) -> float:
         user = self._users.get(task.app.user)
         if user is None:
-            user = self._users[task.app.user] = Random(f"{self._seed} user {task.app.user}").gauss(0, 1)
-        own = Random(f"{self._seed} task {task.app.id} {task.key}").gauss(0, 1)
+            user = self._users[task.app.user] = self._normal(f"user {task.app.user}")
+        own = self._normal(f"task {task.app.id} {task.key}")
         found = COMMON * user + math.sqrt(1 - COMMON**2) * own
         return max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, found))
+
+    def _normal(self, name: str) -> float:
+        """Return the value of a standard normal distribution that a name has in this replay."""
+        return _NORMAL.inv_cdf(max(self._streams(f"replay {self._replay} {name}")(), _LEAST))
 
 
 class LimitRunTimes:

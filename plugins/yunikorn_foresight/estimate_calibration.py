@@ -46,7 +46,7 @@ class Estimated:
     wait: float = math.inf
     """Time until its first task started; infinite if it never did."""
     replays: list[float] | None = None
-    """Waits in replays; None if it started at once, or was not chosen."""
+    """FirstStarts in replays; None if it started at once, or was not chosen."""
     last_waits: float = 0.0
     """Mean of the last ten waits."""
     work_ahead: float = 0.0
@@ -54,7 +54,7 @@ class Estimated:
     given: Quantiles | None = None
 
 
-class Waits(Recorder):
+class FirstStarts(Recorder):
     """First starts of all applications, to choose those that are estimated."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ def calibrate(
 
     Up to `most` of those that wait are estimated, evenly spread, and all that start at once.
     """
-    waits = Waits()
+    waits = FirstStarts()
     simulate(config, workload, registry, recorder=waits)
     waiting = [name for name in waits.order if waits.waits.get(name, math.inf) > 0]
     step = max(len(waiting) / most, 1.0)

@@ -1,4 +1,4 @@
-"""Start times of waiting applications: quantiles over replays of the scheduler, and the latest by all limits."""
+"""Start times of waiting applications: quantiles over replays of the scheduler, and the latest by limits."""
 
 from __future__ import annotations
 

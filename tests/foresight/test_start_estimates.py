@@ -15,7 +15,7 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn_foresight.arrivals_to_come import DAY, PastArrivals, first_id
-from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, Spread
+from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, RunTimeSpread
 from yunikorn_foresight.estimate_calibration import calibrate
 from yunikorn_foresight.estimate_scores import scores_of
 from yunikorn_foresight.forked_work import ForesightError, begin
@@ -104,7 +104,7 @@ def test_an_error_of_a_child_is_told() -> None:
 
 
 def test_one_in_ten_draws_is_beyond_each_quantile() -> None:
-    spread = Spread(60, 600, 1200, 5000)
+    spread = RunTimeSpread(60, 600, 1200, 5000)
     random = Random(7)
     deviations = [random.gauss(0, 1) for _ in range(4000)]
     drawn = [spread.at(one) for one in deviations]
