@@ -61,6 +61,7 @@ class ReplayPlan:
                 until=self.horizon,
                 recorder=starts,
                 watch=self._watch,
+                brief=True,
                 are_new=True,
             )
         return {name: [starts.first.get(name), starts.whole.get(name)] for name in self.wanted}
