@@ -133,6 +133,8 @@ def named_parts(scheduler: Scheduler) -> dict[int, Row]:
         found[id(session.enabled)] = ["registry", session.rm_id, "enabled"]
         found[id(session.sinks)] = ["sinks", session.rm_id]
         found[id(session.callback_adapter)] = ["callback", session.rm_id]
+        for at, loaded in enumerate(session.config.loaded):
+            found[id(loaded)] = ["loaded", session.rm_id, at]
     for one in foreign_plugins(scheduler):
         found[id(one.instance.plugin)] = ["plugin", *one.place]
         for at, cls in enumerate(one.instance.classes):
@@ -152,12 +154,6 @@ def refuse(scheduler: Scheduler) -> None:
             " try again in a moment"
         )
     for session in sessions.by_rm.values():
-        if session.config.loaded:
-            names = ", ".join(one.name for one in session.config.loaded)
-            raise SnapshotError(
-                f"the configuration of {session.label} loads plugins from files ({names}), which a snapshot"
-                " does not contain: install them as packages"
-            )
         if session.registry.has_own_plugins:
             raise SnapshotError(
                 f"{session.label} has registered plugins of its own, which a snapshot does not contain:"

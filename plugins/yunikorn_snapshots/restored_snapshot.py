@@ -15,6 +15,7 @@ import msgspec
 from yunikorn.containment import contained, describe_error
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.kinds import KINDS
+from yunikorn.framework.plugin_code import NotLoaded
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.interface.callback import Callback, CallbackAdapter, registry_for
@@ -28,6 +29,7 @@ from yunikorn_snapshots.state_checks import check_state
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
+    from yunikorn.framework.plugin_code import LoadedPlugin
     from yunikorn.framework.policy_calls import Workers
     from yunikorn.framework.registry import Registry
 
@@ -43,6 +45,8 @@ class SessionRecord:
     predicates: list[str]
     disabled: list[str]
     overriding: list[str]
+    loaded: list[tuple[str, str]]
+    """Names and digests of the files and modules that the configuration loads as plugins."""
 
 
 @attrs.frozen
@@ -183,6 +187,7 @@ class _Restoring:
         self._made = Scheduler.__new__(Scheduler)
         self._registries: dict[tuple[str, str], Registry] = {("", ""): registry}
         self._adapters: dict[str, CallbackAdapter] = {}
+        self._loaded: dict[str, list[LoadedPlugin]] = {}
         self._failures = PluginFailures()
         self._plugins: dict[tuple[str, str, int], Any] = {}
         self._classes: dict[tuple[str, str, int], tuple[type[Any], ...]] = {}
@@ -216,6 +221,7 @@ class _Restoring:
             "workers": self._find_workers,
             "callback": lambda row: self._adapters[row[1]],
             "sinks": lambda _: None,
+            "loaded": lambda row: self._loaded[row[1]][row[2]],
             "plugin": lambda row: self._plugins[tuple(row[1:4])],
             "class": lambda row: self._classes[tuple(row[1:4])][row[4]],
             "method": self._method_of_part,
@@ -244,11 +250,22 @@ class _Restoring:
                 )
             own = registry_for(one.rm, callback, self._registry, self._failures)
             try:
-                enabled = own.configured(one.disabled, one.overriding)
+                self._loaded[one.rm] = [self._load(*each) for each in one.loaded]
+                enabled = own.configured(one.disabled, one.overriding, self._loaded[one.rm])
             except UnknownPlugin as error:
                 raise SnapshotError(str(error)) from error
             self._registries[one.rm, "own"], self._registries[one.rm, "enabled"] = own, enabled
             self._adapters[one.rm] = adapter
+
+    def _load(self, name: str, digest: str) -> LoadedPlugin:
+        """Load a file or module as the registry permits; raise `SnapshotError` if the file is another now."""
+        try:
+            found = self._registry.code.load(name)
+        except NotLoaded as error:
+            raise SnapshotError(f"its configuration loads plugin {name}: {error}") from error
+        if found.digest != digest:
+            raise SnapshotError(f"plugin {name} has changed since the snapshot: use the file of that time")
+        return found
 
     def _connect(self) -> None:
         """Give the sessions their sinks, of which there are none, and make failures known."""

@@ -95,6 +95,7 @@ def _session_records(scheduler: Scheduler) -> list[Any]:
             "predicates": list(session.callback_adapter.predicates_in_force),
             "disabled": list(session.config.disabled),
             "overriding": list(session.config.overriding),
+            "loaded": [[one.name, one.digest] for one in session.config.loaded],
         }
         for session in sessions_of(scheduler).by_rm.values()
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 
 from tests.core.book_keepers import Few
 from tests.core.kit import RM, configuration, queue, with_plugins
+from tests.rest.commands.operator_kit import Run
 from yunikorn.api import AdmissionPolicy, Application, RunTime, RunTimeEstimator, Task
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
 from yunikorn_snapshots.snapshot_errors import SnapshotError
 from yunikorn_snapshots.snapshots import take_snapshot
@@ -134,6 +137,34 @@ def test_plugin_that_is_missing_or_refuses_its_state_is_an_error(
     monkeypatch.setattr(Counting, "saved", lambda self: "text")
     with pytest.raises(SnapshotError, match=r"plugin counting of .* cannot be restored: ValueError: no list"):
         copy(rm, tmp_path / "state")
+
+
+def test_plugin_from_a_file_is_loaded_again_where_that_is_permitted(run: Run, tmp_path: Path) -> None:
+    file, state = tmp_path / "mine.py", tmp_path / "state"
+    file.write_text(
+        "from tests.snapshots.test_foreign_plugins import Counting\n"
+        "from yunikorn.api import hookimpl\n"
+        "class Mine(Counting): name = 'mine'\n"
+        "@hookimpl\n"
+        "def yunikorn_admission_policies(): return [Mine]\n"
+    )
+    permitted = Registry.load(third_party=False).permitting(CodePermission.of_operator(tmp_path))
+    document = {
+        **json.loads(configuration(queue("a"), admission=["mine"])),
+        "plugins": {"load": ["./mine.py"]},
+    }
+    rm = RM(json.dumps(document), permitted)
+    rm.app("first")
+    rm.scheduler = copy(rm, state)
+    for app in ("second", "third"):
+        rm.app(app)
+    assert [*rm.at_work().partition.applications] == ["first", "second"]
+    status, _, err = run("get", "apps", "--snapshot", str(state))
+    assert (status, "its configuration loads plugin ./mine.py" in err) == (2, True), err
+    assert "first" in run("get", "apps", "--snapshot", str(state), "--load-plugins", str(tmp_path))[1]
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(SnapshotError, match=r"plugin ./mine.py has changed since the snapshot"):
+        restored_scheduler(state, permitted, rm.clock)
 
 
 def test_contract_finds_state_that_is_not_taken_over() -> None:

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from yunikorn.errors import UsageError
+from yunikorn_commands.load_plugins import load_plugins_option
 from yunikorn_commands.option_groups import option_group
 from yunikorn_rest.commands.answer_fields import children, records, text
 from yunikorn_rest.commands.rest_client import PAGE, RestConnection, ServerAddress, open_server, quoted
@@ -79,6 +80,7 @@ reading_options = option_group(
         metavar="FILE",
         help="Ask the scheduler of a snapshot, restored here, instead of a running one.",
     ),
+    load_plugins_option,
     server_options,
 )
 """The same for commands that may also read a snapshot."""
@@ -93,7 +95,7 @@ def connect(options: Mapping[str, Any]) -> AbstractContextManager[RestConnection
         check_alone()
         from yunikorn_rest.commands.snapshot_connection import open_snapshot
 
-        return open_snapshot(options["snapshot"])
+        return open_snapshot(options["snapshot"], options["load_plugins"])
     return open_server(address_of(options, options["timeout"]))
 
 

@@ -13,6 +13,7 @@ from yunikorn.framework.policy_calls import NoWorkers
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn_commands.allowed_plugins import load_registry
 from yunikorn_commands.extras import importing_extra
+from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_rest.commands.rest_client import RestConnection
 from yunikorn_service.runtime.sliced_reads import STALLED, Reading
 
@@ -43,10 +44,11 @@ class RestoredCore:
 
 
 @contextlib.contextmanager
-def open_snapshot(file: Path) -> Iterator[RestConnection]:
+def open_snapshot(file: Path, named: tuple[Path | str, ...] = ()) -> Iterator[RestConnection]:
     """Restore the scheduler of a snapshot, and open a connection to it.
 
-    Its time is that of the snapshot. Raises `SnapshotError`, `OSError` and `UsageError`.
+    Its time is that of the snapshot. Its configuration may load plugins from the folders and modules that are
+    named; names of files are relative to the first folder. Raises `SnapshotError`, `OSError` or `UsageError`.
     """
     with importing_extra("foresight", "for snapshots"):
         from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
@@ -56,7 +58,9 @@ def open_snapshot(file: Path) -> Iterator[RestConnection]:
         from yunikorn_rest.app import rest_app
         from yunikorn_rest.endpoints import RestContext
         from yunikorn_rest.routes.all_routes import ENDPOINTS
-    registry, clock = load_registry(), ManualClock(read_header(file).time)
+    folder = next((one for one in named if isinstance(one, Path)), None)
+    registry = load_registry().permitting(CodePermission.of_data(folder, named))
+    clock = ManualClock(read_header(file).time)
     scheduler = restored_scheduler(file, registry, clock, workers=NoWorkers())
     app = rest_app(RestContext(RestoredCore(scheduler), registry, stopwatch), ENDPOINTS)
     plain = {"accept-encoding": "identity"}
