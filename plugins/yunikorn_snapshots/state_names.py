@@ -116,6 +116,9 @@ class KnownConstants:
         if isinstance(value, (type, FunctionType)):
             if value.__module__ == module and LOCALS not in value.__qualname__:
                 self._names[id(value)] = module, value.__qualname__
+            elif value.__module__ == module and isinstance(value, FunctionType):
+                # A function that another one has made, such as a reader with a memory.
+                self._names.setdefault(id(value), (module, name))
             if isinstance(value, enum.EnumMeta) and value.__module__ == module:
                 for member in value:  # type: ignore[var-annotated]
                     self._names[id(member)] = module, f"{value.__qualname__}.{member.name}"

@@ -10,6 +10,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import AdmissionPolicy, Application
 from yunikorn.clock import ManualClock
+from yunikorn.framework.kinds import PREDICATE
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
@@ -117,6 +118,25 @@ def test_measured_scheduler_goes_on_without_measurements(tmp_path: Path) -> None
     silent = restored_scheduler(tmp_path / "state", registry, rm.clock, workers=again)
     assert silent.schedule() == len(decided)
     rm.scheduler.close()
+
+
+def test_all_default_predicates_are_kept(tmp_path: Path) -> None:
+    rm = RM()
+    names = [one.name for one in rm.scheduler.registry.offers(PREDICATE) if one.name != "rm"]
+    options: dict[str, dict[str, object]] = {
+        "spread": {"attribute": "zone"},
+        "anti-affinity": {"attribute": "zone"},
+        "licences": {"counts": {"tool": 3}},
+    }
+    rm = RM(configuration(queue("a"), predicates=[{"name": one, **options.get(one, {})} for one in names]))
+    rm.node("n0", {"zone": "x"}, vcore=3)
+    rm.app()
+    rm.ask(vcore=1, count=2)
+    rm.schedule()
+    take_snapshot(rm.scheduler, tmp_path / "state")
+    rm.scheduler = restored_scheduler(tmp_path / "state", rm.scheduler.registry, rm.clock, {"rm": rm})
+    rm.ask(key="more", vcore=1)
+    assert rm.schedule() == [("app", "more", "n0")]
 
 
 def test_question_of_a_worker_refuses_a_snapshot(tmp_path: Path) -> None:
