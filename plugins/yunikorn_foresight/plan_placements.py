@@ -1,4 +1,4 @@
-"""Where recent submissions go under another configuration: both rule sets, asked one after the other."""
+"""Placement of recent submissions under two configurations, asked one after the other."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOST_LINES = 20
 
 @attrs.frozen
 class Plan:
-    """What a configuration would change in a scheduler."""
+    """Effects of a configuration on a scheduler."""
 
     file: str
     scheduler: str
@@ -41,10 +41,10 @@ class Plan:
     """False if the differences are left out."""
     ahead_title: str = ""
     ahead: Sequence[str] = ()
-    """What is different in the time ahead, in sentences."""
+    """Differences in the time ahead, in sentences."""
     past_title: str = ""
     past: Sequence[str] = ()
-    """What would have been different in a recorded time, in sentences."""
+    """Differences there would have been in a recorded time, in sentences."""
 
     @property
     def status(self) -> int:
@@ -110,6 +110,6 @@ def _some(lines: Sequence[str]) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Return text whose characters mean nothing in Markdown, and which mentions nobody."""
+    """Return text without markup and mentions of users in Markdown."""
     shown = printable(text)
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~@" else char for char in shown)

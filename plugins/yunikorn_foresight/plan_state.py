@@ -1,4 +1,4 @@
-"""What another configuration means for the present state of a scheduler, before anything else happens."""
+"""Effects of another configuration on the present state of a scheduler, before anything else happens."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class GraphWriter:
         self._constants = KnownConstants()
         self._named = {**self._constants.rows(), **named}
         self._references: dict[int, Row] = {}
-        """What stands in rows for an object, by its identity."""
+        """References of rows to objects, by their identity."""
         self._objects: list[Any] = []
         self._parents: list[int] = []
         self._at = -1
