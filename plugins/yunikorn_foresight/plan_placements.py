@@ -91,7 +91,9 @@ def placement_changes(
         if alike not in answers:
             was, now = _ask(old, one), _ask(new, one)
             same = was.queue == now.queue
-            answers[alike] = None if same else (one.partition, was.queue, now.queue, now.reason)
+            # Reasons name the application, and those of others are the same ones.
+            reason = now.reason.replace(f"application {one.id}", "it")
+            answers[alike] = None if same else (one.partition, was.queue, now.queue, reason)
         key = answers[alike]
         if key is not None:
             counts[key] = counts.get(key, 0) + 1
