@@ -124,6 +124,8 @@ def test_state_dump_of_a_file_or_an_address_becomes_a_snapshot(
     shown = json.loads(out)
     assert (status, shown["sizes"]["applications"]) == (0, 14)
     assert shown["warnings"][0] == "lacks run times: a state dump does not say how long anything takes"
+    # Its gangs go on, whose tasks wait beside their placeholders.
+    assert run("simulate", "--snapshot", str(file), "--assume-runtime", "10m")[0] == 0
     tokens = []
 
     def reply(request: httpx.Request) -> httpx.Response:

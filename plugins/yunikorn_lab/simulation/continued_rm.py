@@ -8,7 +8,7 @@ tasks as it has placeholders. Run times come from a `RunTimeSource`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -81,6 +81,8 @@ class ContinuedRM(SimulatedRM):
         self._session, self._begin, self._run_times = session, begin, run_times
         self._ending: list[AllocationRelease] = []
         """Releases that the core has sent and waits for."""
+        self._coming: dict[str, list[WorkloadTaskGroup]] = {}
+        """Tasks that gangs have not asked for, by application."""
 
     def register(self, core: RegisteringCore, config: str) -> None:
         """Receive what the core sends from now on; it has its configuration."""
@@ -125,9 +127,14 @@ class ContinuedRM(SimulatedRM):
         self._placeholders[one.partition_name, one.uuid] = (one, owner, group)
         self._recorder.allocated(0, one)
 
-    def gather_gang(self, owner: Submitted) -> None:
-        """Ask for the tasks of a gang once its placeholders are there."""
+    def gather_gang(self, owner: Submitted, coming: list[WorkloadTaskGroup]) -> None:
+        """Ask for these tasks of a gang once its placeholders are there."""
         self._gathering[owner.plan.id] = owner
+        self._coming[owner.plan.id] = coming
+
+    def _gathered_tasks(self, owner: Submitted) -> Sequence[WorkloadTaskGroup]:
+        # Other tasks of the gang may wait already, as those of a Kubernetes cluster do.
+        return self._coming.pop(owner.plan.id, owner.plan.first_tasks)
 
     def end(self, release: AllocationRelease) -> None:
         """End a task or placeholder that the core wants to end."""
@@ -194,7 +201,7 @@ class Adopted:
             self.manager.enter_placeholder(self._message(one), record, self._group(one, 1))
             self._see_end(one)
         if coming:
-            self.manager.gather_gang(record)
+            self.manager.gather_gang(record, coming)
 
     # -- parts --------------------------------------------------------------------------------------
 

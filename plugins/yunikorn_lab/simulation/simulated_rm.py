@@ -9,7 +9,7 @@ expects are sent at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import attrs
@@ -460,6 +460,10 @@ class SimulatedRM:
         self._limits.closed(owner, self._clock.now())
         self._give_up_gang(owner)
 
+    def _gathered_tasks(self, owner: Submitted) -> Sequence[WorkloadTaskGroup]:
+        """Return the tasks that a gang asks for when its placeholders are there."""
+        return owner.plan.first_tasks
+
     def _give_up_gang(self, owner: Submitted) -> None:
         if owner.plan.gang and not owner.whole:
             owner.whole = True
@@ -483,7 +487,7 @@ class SimulatedRM:
         if update.state == "Resuming":
             self._give_up_gang(owner)
         if gathered and self._gathering.pop(update.application_id, None) is not None:
-            self._asks.extend(ask_for_tasks(owner, owner.plan.first_tasks, moment))
+            self._asks.extend(ask_for_tasks(owner, self._gathered_tasks(owner), moment))
         self._limits.moved(owner, moment)
         owner.completed = owner.completed or update.state == "Completed"
         if update.state not in ("Failing", "Failed"):

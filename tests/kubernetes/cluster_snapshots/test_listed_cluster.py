@@ -16,7 +16,8 @@ from yunikorn_kubernetes.cluster_snapshots.listed_cluster import ListedObjects, 
 from yunikorn_kubernetes.cluster_snapshots.namespace_queues import ResourceQuota
 from yunikorn_kubernetes.objects import Namespace, Node, Pod, PriorityClass
 from yunikorn_snapshots.other_clusters import scheduler_of, snapshot_of
-from yunikorn_snapshots.restored_snapshot import restored_scheduler
+from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
+from yunikorn_snapshots.snapshots import take_snapshot
 
 Obj = dict[str, Any]
 NOON = 1_764_331_200 * SECOND
@@ -160,3 +161,48 @@ def test_pods_of_one_scheduler_and_another_configuration(registry: Registry) -> 
     assert not at.partition.applications
     assert at.partition.nodes["n1"].available["vcore"] == 3000
     assert any(one.startswith("3 applications that its configuration rejects") for one in lacks)
+
+
+def test_what_restricts_the_nodes_of_pods_is_kept(registry: Registry, tmp_path: Path) -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    port = container(cpu="1", ports=[{"containerPort": 80, "hostPort": 80}])
+    pods = [
+        made("spread", labels={"app": "web"}, cpu="1", topologySpreadConstraints=[spread]),
+        made("spread-1", on="n1", labels={"app": "web"}, cpu="1", topologySpreadConstraints=[spread]),
+        made("apart", labels={"app": "web"}, cpu="1", affinity=affinity),
+        made("port", on="n1", containers=[port]),
+        made("port-2", containers=[port]),
+        made("selects", cpu="1", nodeSelector={"disk": "ssd"}),
+        made("tolerates", cpu="1", tolerations=[{"key": "gpu", "operator": "Exists"}]),
+        made("claims", cpu="1", volumes=[claim]),
+    ]
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    found = listed(pods, [node("n1", cpu="8"), node("n2", cpu="8"), node("n3", cpu="8", taints=[taint])])
+    path = tmp_path / "snapshot"
+    header = snapshot_of(cluster_of_objects(found, NOON), registry, path)
+    first, _ = scheduler_of(cluster_of_objects(found, NOON), registry)
+    copy = restored_scheduler(path, registry, ManualClock(NOON))
+    assert first.schedule() == copy.schedule() == 3
+    again = tmp_path / "again"
+    take_snapshot(copy, again)
+    assert read_header(again).sizes == {**header.sizes, "allocations": 5, "pending": 2}
+    places = [
+        {
+            one.key: one.node.id
+            for app in at.partition.applications.values()
+            for one in app.allocations.values()
+        }
+        for at in (*first.partitions("kubernetes"), *copy.partitions("kubernetes"))
+    ]
+    assert places[0] == places[1]
+    assert places[0]["uid-apart"] == "n2", "n1 has a pod of the same label, and n3 a taint"
+    assert places[0]["uid-port-2"] != "n1", "the port is in use there"
+    assert not {"uid-spread", "uid-selects", "uid-claims"} & places[0].keys()
