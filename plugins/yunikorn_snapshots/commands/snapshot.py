@@ -80,13 +80,14 @@ def command(
 
 
 def _checked(file: Path) -> SnapshotHeader:
-    """Return the header of a complete snapshot; raises `UsageError`."""
+    """Return the header of a complete snapshot; raises `UsageError` and `SnapshotError`."""
+    header = read_header(file)
     try:
         for _ in verified(_pieces(file)):
             pass
     except SnapshotError as error:
         raise UsageError(f"snapshot {file} cannot be used: {error}") from error
-    return read_header(file)
+    return header
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
