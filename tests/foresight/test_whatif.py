@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.rest.commands.operator_kit import Run, answered, small_rm, through
+from tests.rest.steering_kit import ADMIN, Steered
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
 from yunikorn_snapshots.snapshots import take_snapshot
@@ -154,3 +156,12 @@ def test_all_problems_are_named_in_one_pass(put: Ask, snapshot: Path, tmp_path: 
     assert put()[0] == 2
     assert put("--drain", "n1", "--server", "http://127.0.0.1:1")[0] == 2
     assert put("--drain", "n1", "--for", "0s")[0] == 2
+
+
+def test_running_scheduler_is_asked_for_a_snapshot(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YUNIKORN_TOKEN", ADMIN)
+    asked = answered(monkeypatch, through(Steered(small_rm())))
+    status, out, err = run("whatif", "--drain", "n1", "--for", "1h", "--json")
+    assert (status, asked) == (0, ["/ws/v1/snapshot"]), err
+    assert json.loads(out)["changes"] == ["--drain n1"]
+    assert "which are taken never to end: give --assume-runtime" in err
