@@ -6,13 +6,15 @@ decide is compared, and the first decision that differs is explained by a third,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import pickle
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn_foresight.forked_runs import run_forked
+from yunikorn_foresight.forked_work import ForesightError, begin
 from yunikorn_foresight.whatif_recorder import AppOwner, ContinuedRun, RunRecorder
 from yunikorn_foresight.whatif_result import WhatIfResult, find_differences
 from yunikorn_lab.reporting.decision_log import (
@@ -52,8 +54,8 @@ class WhatIf:
     """Run time (ns) of tasks that no estimator knows."""
 
     def answer(self) -> WhatIfResult:
-        """Simulate and compare; raises `ForkedRunError` for a simulation that is not possible."""
-        without, changed = run_forked([partial(self._play, is_changed=side) for side in (False, True)])
+        """Simulate and compare; raises `ForesightError` for a simulation that is not possible."""
+        without, changed = _in_children([partial(self._play, is_changed=side) for side in (False, True)])
         applications, queues, users = find_differences(without, changed)
         return WhatIfResult(
             self.scheduler.clock.now(),
@@ -108,7 +110,7 @@ class WhatIf:
         found = find_divergence(without, changed)
         if found is None:
             return describe(WITHOUT, WITH, None, sum(1 for _ in unpack(without)), None)
-        ((answer, reason, is_of_first),) = run_forked([partial(self._explain, found)])
+        ((answer, reason, is_of_first),) = _in_children([partial(self._explain, found)])
         return describe(WITHOUT, WITH, found, found.equal, answer, reason, is_of_first=is_of_first)
 
     def _explain(self, found: Divergence) -> tuple[ExplainAnswer | None, str, bool]:
@@ -148,3 +150,21 @@ class WhatIf:
     def _applications(self) -> Sequence[WorkloadApplication]:
         later = self.arrivals.applications if self.arrivals is not None else ()
         return [*waiting_and_running(self.scheduler), *self.changes.submit, *later]
+
+
+def _in_children(works: Sequence[Callable[[], object]]) -> list[Any]:
+    """Return the results of work in children that run beside each other; raises `ForesightError`."""
+    children = [begin(partial(_packed, work)) for work in works]
+    found, errors = [], []
+    for child in children:
+        try:
+            found.append(pickle.loads(base64.b64decode(child.result())))
+        except ForesightError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return found
+
+
+def _packed(work: Callable[[], object]) -> str:
+    return base64.b64encode(pickle.dumps(work())).decode()
