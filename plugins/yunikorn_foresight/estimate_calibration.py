@@ -131,7 +131,7 @@ class EstimatingRecorder(Recorder):
         """Wait for all estimates."""
         self._children.wait()
 
-    def _estimate(self, wanted: frozenset[str], moment: int) -> list[dict[str, list[float | None]]]:
+    def _estimate(self, wanted: frozenset[str], moment: int) -> list[dict[str, Any]]:
         """Replay from this moment, in a child of its own for each replay."""
         core = self._core
         assert core is not None
@@ -152,7 +152,7 @@ class EstimatingRecorder(Recorder):
 
     def _take(self, wanted: Any, replays: Any) -> None:
         for name in wanted:
-            times = [replay[name][0] for replay in replays]
+            times = [replay["times"][name][0] for replay in replays]
             self.found[name].replays = [math.inf if time is None else time for time in times]
         self._taken += len(wanted)
         self._done(self._taken)

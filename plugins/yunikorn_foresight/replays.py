@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.clock import SECOND
+from yunikorn.clock import SECOND, stopwatch
 from yunikorn_foresight.arrivals_to_come import first_id
 from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, LimitRunTimes
 from yunikorn_lab.simulation.continuation import continued
@@ -28,6 +28,18 @@ LIMITS = -1
 
 
 @attrs.frozen
+class Replayed:
+    """Result of a replay."""
+
+    times: dict[str, tuple[float | None, float | None]]
+    """First start and placement of the last task (s) by application; None if it was not reached."""
+    is_cut: bool
+    """True if it ended before the horizon, because its time was over."""
+    took: int
+    """Real time (ns)."""
+
+
+@attrs.frozen
 class ReplayPlan:
     """Settings of replays from one moment."""
 
@@ -41,11 +53,12 @@ class ReplayPlan:
     is_late: Callable[[], bool] = bool
     """Function that returns True when no time is left."""
 
-    def run(self, scheduler: Scheduler, number: int) -> dict[str, list[float | None]]:
-        """Let a scheduler go on, which is used up; return first start and last placement (s) by application.
+    def run(self, scheduler: Scheduler, number: int) -> dict[str, Any]:
+        """Let a scheduler go on, which is used up; return a `Replayed` as plain data.
 
-        `number` is that of the replay, or `LIMITS`. What does not happen before the horizon is None.
+        `number` is that of the replay, or `LIMITS`.
         """
+        began, is_cut = stopwatch(), False
         starts = Starts(self.wanted)
         run_times: RunTimeSource = DrawnRunTimes(self.spreads, self.seed, number)
         coming = self.arrivals.again(self.seed, number, self.horizon)
@@ -54,7 +67,7 @@ class ReplayPlan:
         known = whole_run_times(coming.past, scheduler, run_times)
         workload = Workload("replay", "replay", [], attrs.evolve(coming, finished=partial(_completed, known)))
         with suppress(AllStartedError):
-            continued(
+            report = continued(
                 scheduler,
                 run_times,
                 workload=workload,
@@ -64,7 +77,14 @@ class ReplayPlan:
                 brief=True,
                 are_new=True,
             )
-        return {name: [starts.first.get(name), starts.whole.get(name)] for name in self.wanted}
+            is_cut = report.outcome == "interrupted"
+        return attrs.asdict(
+            Replayed(
+                {name: (starts.first.get(name), starts.whole.get(name)) for name in self.wanted},
+                is_cut,
+                stopwatch() - began,
+            )
+        )
 
     def _watch(self, progress: Progress) -> bool:
         return not self.is_late()

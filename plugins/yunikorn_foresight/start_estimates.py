@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from yunikorn.clock import SECOND, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
-from yunikorn.text import suggest
+from yunikorn.text import number_of, suggest
 from yunikorn_foresight.arrivals_to_come import FEWEST, PastArrivals
 from yunikorn_foresight.drawn_run_times import KnownSpreads
 from yunikorn_foresight.forked_work import Children
 from yunikorn_foresight.interval_calibration import Ensemble, IntervalCalibration, Quantiles
-from yunikorn_foresight.replays import LIMITS, ReplayPlan, learn_spreads
+from yunikorn_foresight.replays import LIMITS, Replayed, ReplayPlan, learn_spreads
 from yunikorn_lab.simulation.continued_rm import spelled
 from yunikorn_lab.simulation.workload import FOREVER, WorkloadApplication, WorkloadTaskGroup
 from yunikorn_snapshots.process_parts import partitions_of, sessions_of
@@ -37,7 +37,8 @@ class EstimateOptions:
     horizon: int = 7 * 24 * HOUR
     """Time (ns) from now on in which a start counts; later ones are *later than that*."""
     budget: int = 30 * SECOND
-    """Real time (ns) for all replays; a start that a replay did not reach counts as later."""
+    """Real time (ns) for all replays: fewer are made where there is not enough, and a start that one did not
+    reach counts as later."""
     jobs: int = 2
     """Number of processes."""
     seed: int = 1
@@ -74,7 +75,7 @@ class StartEstimates:
     horizon: float
     """Time (s) beyond which quantiles are infinite."""
     replays: int
-    """Number of replays."""
+    """Number of replays that were made."""
     applications: list[StartEstimate]
     notes: list[str]
     """Sentences about what is not known."""
@@ -97,16 +98,10 @@ def start_estimates(
     spreads = KnownSpreads(options.assumed)
     learn_spreads(scheduler, spreads)
     arrivals = past_arrivals(scheduler)
-    each = options.budget * options.jobs // (options.replays + 1)
-    plan = ReplayPlan(
-        frozenset(app.id for _, _, app in waiting), spreads, arrivals, options.horizon, options.seed
-    )
-    found: dict[int, dict[str, list[float | None]]] = {}
-    children = Children(options.jobs, found.__setitem__)
-    for number in [LIMITS, *range(options.replays)] if waiting else ():
-        children.begin(number, partial(_timed, plan, each, scheduler, number))
-    children.wait()
-    latest = found.pop(LIMITS, {})
+    wanted = frozenset(app.id for _, _, app in waiting)
+    plan = ReplayPlan(wanted, spreads, arrivals, options.horizon, options.seed)
+    found = _replayed(plan, scheduler, options) if waiting else {}
+    latest = found.pop(LIMITS, None)
     results = list(found.values())
     calibration = calibration or IntervalCalibration()
     return StartEstimates(
@@ -114,22 +109,35 @@ def start_estimates(
         options.horizon / SECOND,
         len(results),
         [_estimate(*one, results, latest, calibration) for one in waiting],
-        list(_notes(spreads, arrivals, options)),
+        list(_notes(spreads, arrivals, options, results)),
     )
 
 
-def _timed(plan: ReplayPlan, time: int, scheduler: Scheduler, number: int) -> dict[str, list[float | None]]:
-    """Run one replay for so long (ns) at most."""
-    end = stopwatch() + time
-    return attrs.evolve(plan, is_late=lambda: stopwatch() > end).run(scheduler, number)
+def _replayed(plan: ReplayPlan, scheduler: Scheduler, options: EstimateOptions) -> dict[int, Replayed]:
+    """Return the results of as many replays as there is time for, one at least, and that of `LIMITS`."""
+    end = stopwatch() + options.budget
+    plan = attrs.evolve(plan, is_late=lambda: stopwatch() > end)
+    found: dict[int, Replayed] = {}
+
+    def take(number: int, result: Any) -> None:
+        found[number] = Replayed(**result)
+
+    children = Children(options.jobs, take)
+    for number in [0, LIMITS, *range(1, options.replays)]:
+        longest = max((one.took for one in found.values()), default=0)
+        if number > 0 and stopwatch() + longest > end:
+            break
+        children.begin(number, partial(plan.run, scheduler, number))
+    children.wait()
+    return found
 
 
 def _estimate(
     rm: str,
     partition: str,
     app: Application,
-    results: list[dict[str, list[float | None]]],
-    latest: dict[str, list[float | None]],
+    results: list[Replayed],
+    latest: Replayed | None,
     calibration: IntervalCalibration,
 ) -> StartEstimate:
     return StartEstimate(
@@ -139,9 +147,9 @@ def _estimate(
         app.queue_name if app.queue is None else app.queue.path,
         app.user,
         sum(ask.pending for ask in app.asks.values()),
-        _quantiles([one[app.id][0] for one in results], calibration),
-        _quantiles([one[app.id][1] for one in results], calibration),
-        latest[app.id][0],
+        _quantiles([one.times[app.id][0] for one in results], calibration),
+        _quantiles([one.times[app.id][1] for one in results], calibration),
+        None if latest is None else latest.times[app.id][0],
     )
 
 
@@ -172,7 +180,15 @@ def _chosen(
     return [one for one in waiting if not names or one[2].id in names]
 
 
-def _notes(spreads: KnownSpreads, arrivals: PastArrivals, options: EstimateOptions) -> Iterator[str]:
+def _notes(
+    spreads: KnownSpreads, arrivals: PastArrivals, options: EstimateOptions, results: list[Replayed]
+) -> Iterator[str]:
+    cut = sum(one.is_cut for one in results)
+    if cut:
+        yield (
+            f"{cut} of {number_of(len(results), 'replay')} ended early, because the time for them was over:"
+            " what they had not placed counts as later than the horizon: give more by --within"
+        )
     if spreads.unknown:
         taken = "are taken to run on for ever" if options.assumed >= FOREVER else "run for the assumed time"
         yield (

@@ -18,9 +18,10 @@ from yunikorn_foresight.arrivals_to_come import DAY, PastArrivals, first_id
 from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, RunTimeSpread
 from yunikorn_foresight.estimate_calibration import calibrate
 from yunikorn_foresight.estimate_scores import scores_of
+from yunikorn_foresight.estimate_texts import EstimateTexts
 from yunikorn_foresight.forked_work import ForesightError, begin
-from yunikorn_foresight.interval_calibration import Ensemble, IntervalCalibration
-from yunikorn_foresight.start_estimates import EstimateOptions, start_estimates
+from yunikorn_foresight.interval_calibration import Ensemble, IntervalCalibration, Quantiles
+from yunikorn_foresight.start_estimates import EstimateOptions, StartEstimate, start_estimates
 from yunikorn_lab.simulation.workload import (
     Workload,
     WorkloadApplication,
@@ -216,7 +217,32 @@ def test_command(registry: Registry, tmp_path: Path, run: Run) -> None:
     assert titles.split()[:3] == ["APPLICATION", "QUEUE", "USER"]
     assert (first.split()[0], first.rsplit("  ", 1)[1]) == ("next", "in 50m")
     assert (last.split()[0], last.rsplit("  ", 1)[1]) == ("last", "in 1h50m")
+    _, out, _ = run("estimate", "next", "--snapshot", str(file), "--replays", "4")
+    assert out.startswith("next: starts between in ")
+    assert out.endswith(" (80 %), at the latest in 50m if everything runs to its limit\n")
     _, out, _ = run("estimate", "next", "--snapshot", str(file), "--replays", "4", "--json")
     record = json.loads(out)
     assert (record["application"], record["latest"], record["waiting"]) == ("next", 3000, 1)
     assert record["first"]["low"] < record["first"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("first", "latest", "text"),
+    [
+        (
+            (3000, 4000, 5700),
+            15_600.0,
+            "starts between 10:20 and 11:05 (80 %), at the latest 13:50 if everything runs to its limit",
+        ),
+        ((3000, 4000, 60_000), None, "starts between 10:20 and 2026-11-24 02:10 (80 %)"),
+        ((3000, math.inf, math.inf), None, "starts after 10:20 (90 %)"),
+        ((math.inf,) * 3, None, "starts later than in 168h"),
+        ((0, 0, 0), None, "starts now"),
+        ((-9, -9, -9), None, "runs; its last task starts at 10:36"),
+    ],
+)
+def test_texts(first: tuple[float, float, float], latest: float | None, text: str) -> None:
+    moment = 1_795_426_200 * SECOND  # 2026-11-23 at 9:30 in UTC
+    whole = Quantiles(3000, 4000, 5700)
+    one = StartEstimate("rm", "default", "a", "root.team", "ann", 1, Quantiles(*first), whole, latest)
+    assert EstimateTexts(moment, 7 * 86400).sentence(one) == text

@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
 import click
 
-from yunikorn.clock import SECOND
-from yunikorn.config.durations import spell_duration
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn_commands.allowed_plugins import load_registry
@@ -39,8 +36,8 @@ from yunikorn_rest.commands.server_options import connect, reading_options
 with importing_extra("foresight", "for start estimates"):
     from yunikorn_foresight.estimate_calibration import calibrate
     from yunikorn_foresight.estimate_scores import scores_json, scores_of, scores_table
+    from yunikorn_foresight.estimate_texts import EstimateTexts
     from yunikorn_foresight.forked_work import ForesightError
-    from yunikorn_foresight.interval_calibration import Quantiles
     from yunikorn_foresight.start_estimates import EstimateOptions, StartEstimates, start_estimates
     from yunikorn_snapshots.forked_snapshot import LONGEST
     from yunikorn_snapshots.snapshot_errors import SnapshotError
@@ -56,8 +53,6 @@ COLUMNS = [
     TextColumn("all placed", whole=True),
     TextColumn("by all limits", whole=True),
 ]
-DATED = 10**9 * SECOND
-"""Time (ns) from which clocks show dates: simulations begin at 0."""
 
 
 @click.command("estimate", short_help="Estimate when waiting applications start.")
@@ -103,7 +98,7 @@ def command(
     most: int,
     **connection: Any,
 ) -> None:
-    """Estimate when waiting applications start: all of a running scheduler or a snapshot, or APPS.
+    """Estimate when waiting applications start: a table of all, or a sentence for each of APPS.
 
     The scheduler goes on in copies of the process, with run times drawn from its estimators. Intervals hold
     the start in four cases of five. The last column is the start if all tasks run to their limits.
@@ -131,7 +126,7 @@ def command(
     except ForesightError as error:
         raise UsageError(str(error)) from error
     notes(found.notes)
-    _show(found, as_json=as_json)
+    _show(found, as_json=as_json, in_words=bool(apps))
 
 
 def _estimated(
@@ -185,7 +180,7 @@ def _calibrate(
 # -- results ---------------------------------------------------------------------------------------------
 
 
-def _show(found: StartEstimates, *, as_json: bool) -> None:
+def _show(found: StartEstimates, *, as_json: bool, in_words: bool) -> None:
     if as_json:
         for one in found.applications:
             echo(json.dumps(_plain({"moment": found.moment, "replays": found.replays, **attrs.asdict(one)})))
@@ -193,7 +188,11 @@ def _show(found: StartEstimates, *, as_json: bool) -> None:
     if not found.applications:
         echo("no application waits for room")
         return
-    clock = Moments(found)
+    clock = EstimateTexts(found.moment, found.horizon)
+    if in_words:
+        for one in found.applications:
+            echo(f"{shown(one.application)}: {clock.sentence(one)}")
+        return
     rows = [
         [
             shown(one.application),
@@ -215,30 +214,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class Moments:
-    """Texts of times after the moment of estimates: of the day in UTC, with the date if it is another day."""
-
-    def __init__(self, found: StartEstimates) -> None:
-        self._moment, self._horizon = found.moment, found.horizon
-
-    def interval(self, quantiles: Quantiles) -> str:
-        """Return the text of an interval."""
-        if quantiles.high <= 0:
-            return self.text(quantiles.high)
-        if quantiles.low >= self._horizon:
-            return self.text(quantiles.low)
-        return f"{self.text(max(quantiles.low, 0.0))} to {self.text(quantiles.high)}"
-
-    def text(self, time: float) -> str:
-        """Return the text of a time (s) from the moment on."""
-        if time >= self._horizon:
-            return f"later than in {spell_duration(round(self._horizon) * SECOND)}"
-        if time <= 0:
-            return "now" if time == 0 else "runs"
-        if self._moment < DATED:
-            return f"in {spell_duration(round(time) * SECOND)}"
-        at = datetime.fromtimestamp(self._moment // SECOND + round(time), UTC)
-        today = datetime.fromtimestamp(self._moment // SECOND, UTC)
-        return at.strftime("%H:%M" if at.date() == today.date() else "%Y-%m-%d %H:%M")
