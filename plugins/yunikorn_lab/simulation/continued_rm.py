@@ -8,6 +8,7 @@ tasks as it has placeholders. Run times come from a `RunTimeSource`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation as Placed
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
+    from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
     from yunikorn_lab.simulation.engine import ManagerParts
     from yunikorn_lab.simulation.workload import Workload
@@ -172,8 +174,8 @@ class Adopted:
     app: Application
     begin: int
     run_times: RunTimeSource
-    _known: dict[tuple[str, int], int] = attrs.Factory(dict)
-    """Time left by key of the request and time of placement."""
+    _known: dict[tuple[str, int, Resource], WorkloadTaskGroup] = attrs.Factory(dict)
+    """Groups of what runs, by key of the request, time of placement, and size."""
 
     def enter(self) -> None:
         """Enter the application with its tasks, unless nothing of it is left."""
@@ -266,12 +268,14 @@ class Adopted:
 
     def _running_group(self, one: Placed) -> WorkloadTaskGroup:
         """Return the group of a task that runs, with the whole run time that it will have had."""
-        place = (one.key, one.placed)
-        age = max(self.at.partition.clock.now() - one.placed, 0)
-        left = self._known.get(place)
-        if left is None:
-            left = self._known[place] = self.run_times.left(self.at, one, age)
-        return self._group(one, 1, FOREVER if left >= FOREVER else self.begin - one.placed + left)
+        place = (one.key, one.placed, one.resource)
+        found = self._known.get(place)
+        if found is None:
+            age = max(self.at.partition.clock.now() - one.placed, 0)
+            left = self.run_times.left(self.at, one, age)
+            runtime = FOREVER if left >= FOREVER else self.begin - one.placed + left
+            found = self._known[place] = self._group(one, 1, runtime)
+        return found
 
     def _message(self, one: Placed) -> Allocation:
         return Allocation(
@@ -339,7 +343,8 @@ def _restarts(key: str) -> int:
 def _counted(groups: list[WorkloadTaskGroup]) -> list[WorkloadTaskGroup]:
     """Return one group for each name, with the sum of their counts."""
     found: dict[str, WorkloadTaskGroup] = {}
+    counts: Counter[str] = Counter()
     for one in groups:
-        known = found.get(one.name)
-        found[one.name] = one if known is None else attrs.evolve(known, count=known.count + one.count)
-    return list(found.values())
+        found.setdefault(one.name, one)
+        counts[one.name] += one.count
+    return [attrs.evolve(one, count=counts[name]) for name, one in found.items()]
