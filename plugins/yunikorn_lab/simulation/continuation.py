@@ -45,7 +45,6 @@ from yunikorn_lab.simulation.workload import (
 )
 from yunikorn_snapshots.process_parts import sessions_of, workers_of
 from yunikorn_snapshots.restored_snapshot import read_header, restored_scheduler
-from yunikorn_snapshots.snapshot_errors import SnapshotError
 
 if TYPE_CHECKING:
     from yunikorn.framework.plugin_code import CodeSource
@@ -79,10 +78,7 @@ NO_CHANGES = FirstChanges()
 
 def restored(path: Path, registry: Registry) -> Scheduler:
     """Return the scheduler of a snapshot at its moment, for `continued`; raises as `restored_scheduler`."""
-    try:
-        clock = ManualClock(read_header(path).time)
-    except SnapshotError as error:
-        raise SnapshotError(f"snapshot {path} cannot be used: {error}") from error
+    clock = ManualClock(read_header(path).time)
     return restored_scheduler(path, registry, clock, workers=ImmediateWorkers())
 
 

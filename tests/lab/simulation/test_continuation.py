@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.conftest import Run
 from tests.lab.simulation.random_scenarios import Rng
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
@@ -208,3 +209,23 @@ def test_without_run_times_nothing_ends(registry: Registry) -> None:
     report = continued(waiting_cluster(registry).scheduler, run_times)
     assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (2, 2, 0)
     assert "taken never to end: give --assume-runtime" in run_times.remark()
+
+
+def test_command_begins_with_a_snapshot(registry: Registry, tmp_path: Path, run: Run) -> None:
+    file, config = tmp_path / "state.snapshot", tmp_path / "other.yaml"
+    take_snapshot(waiting_cluster(registry).scheduler, file)
+    config.write_text(QUEUES.replace("MAX", "3"))
+    arguments = ("simulate", "--snapshot", str(file), "--config", str(config), "--assume-runtime", "90s")
+    status, out, err = run(*arguments, "--json")
+    assert status == 0
+    report = json.loads(out)
+    assert (report["times"]["stopped"], report["tasks"]["ended"]) == (120, 4)
+    assert [one["taken"] for one in report["reloads"]] == [True]
+    assert "taken to run for 1m30s" in err
+    assert run("simulate", "--assume-runtime", "90s")[2] == (
+        "Error: --assume-runtime applies to a snapshot: give --snapshot\n"
+    )
+    config.write_text("no snapshot")
+    assert run("simulate", "--snapshot", str(config))[2] == (
+        f"Error: snapshot {config} cannot be used: it is truncated\n"
+    )
