@@ -161,7 +161,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "permit": ["together"],
         "topology": ["attributes"],
         "gang-placement": ["best-fit", "least-free", "balanced"],
-        "run-time": ["request", "learned", "file"],
+        "run-time": ["request", "learned", "file", "history"],
         "command": [],
         "door": ["grpc", "rest", "record", "history"],
         "workload-reader": [

@@ -32,14 +32,14 @@ from yunikorn_foresight.plan_state import leaving_queues, new_excesses
 from yunikorn_foresight.whatif import WhatIf
 from yunikorn_lab.commands.diff import in_words
 from yunikorn_lab.commands.run_options import executor_for, parse_moment, progress_of_runs, working
-from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from
+from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from, snapshot_option
 from yunikorn_lab.commands.workload import WorkloadSource, workload_options
 from yunikorn_lab.reporting.comparison import Drawn, compare
 from yunikorn_lab.reporting.comparison_texts import judge_comparison
 from yunikorn_lab.reporting.variants import VariantPlan
 from yunikorn_lab.simulation.continuation import FirstChanges
 from yunikorn_lab.simulation.workload import FOREVER, ConfigEvent
-from yunikorn_rest.commands.server_options import reading_options
+from yunikorn_rest.commands.server_options import server_options
 
 with importing_extra("web", "to ask a scheduler"):
     from yunikorn_rest.commands.fetched_snapshot import snapshot_file
@@ -90,8 +90,9 @@ class PlanCommand(click.Command):
     help="Time ahead that is simulated with both configurations; 0 for none.",
 )
 @assume_runtime_option
+@snapshot_option("plan against its scheduler instead of a running one")
 @workload_options
-@reading_options
+@server_options
 def command(
     file: Path,
     effects: bool,
@@ -140,7 +141,8 @@ def _plan(
     horizon: int,
     assumed: int | None,
 ) -> Plan:
-    registry = load_registry()
+    folder = next((one for one in source.load_plugins if isinstance(one, Path)), None)
+    registry = load_registry().permitting(CodePermission.of_data(folder, source.load_plugins))
     code = CodePermission.of_operator(folder_of(file))
     given = ConfigInput.read(file)
     text = given.source().text

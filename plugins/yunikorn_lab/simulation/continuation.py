@@ -144,7 +144,7 @@ def continued(
     return with_findings(report, scheduler, sessions[0].rm_id, explain_requests)
 
 
-class ClockSince(ManualClock):
+class ClockSince:
     """Clock of a simulation that shows the time since a moment of the core's clock, and sets that one."""
 
     def __init__(self, clock: Any, begin: int) -> None:

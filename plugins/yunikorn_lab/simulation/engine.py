@@ -21,13 +21,13 @@ from typing import Protocol
 
 import attrs
 
-from yunikorn.clock import SECOND, ManualClock
+from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
 from yunikorn.framework.plugin_code import CodeSource
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn_lab.simulation.counters import Counters
 from yunikorn_lab.simulation.event_queue import EventQueue
-from yunikorn_lab.simulation.explain_requests import ExplainRequests
+from yunikorn_lab.simulation.explain_requests import ExplainRequests, SimulatedClock
 from yunikorn_lab.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder, Recorders
 from yunikorn_lab.simulation.report import Report, make_report
@@ -97,7 +97,7 @@ class ManagerParts:
 
     counters: Counters
     recorder: Recorder
-    clock: ManualClock
+    clock: SimulatedClock
     limits: LimitWaits
     preempted: str
     """Setting for preempted tasks, one of `PREEMPTED`."""
@@ -110,7 +110,7 @@ class Simulation:
         self,
         workload: Workload,
         core: SimulatedCore,
-        clock: ManualClock,
+        clock: SimulatedClock,
         *,
         config: str,
         until: int | None = None,

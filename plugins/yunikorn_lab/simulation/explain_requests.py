@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
@@ -27,7 +27,6 @@ from yunikorn_lab.simulation.statistics import seconds
 from yunikorn_lab.simulation.workload import Workload, WorkloadApplication
 
 if TYPE_CHECKING:
-    from yunikorn.clock import ManualClock
     from yunikorn.explain.explanations import Explanation
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn_lab.simulation.simulated_rm import SimulatedRM
@@ -200,11 +199,23 @@ class WaitHistory:
         return "" if self.longest else "; none of its allocated tasks had to wait"
 
 
+class SimulatedClock(Protocol):
+    """Clock of a simulation, such as a `ManualClock`."""
+
+    def now(self) -> int:
+        """Return the time, in nanoseconds."""
+        ...
+
+    def set(self, moment: int) -> None:
+        """Set the time (ns), which never goes back."""
+        ...
+
+
 class ExplainRequests(Recorder):
     """The questions of one simulation and their answers; records the waits of the named applications."""
 
     def __init__(
-        self, questions: Iterable[ExplainRequest], core: Scheduler, clock: ManualClock, rm_id: str
+        self, questions: Iterable[ExplainRequest], core: Scheduler, clock: SimulatedClock, rm_id: str
     ) -> None:
         asked = list(enumerate(questions))
         self._timed = sorted(
