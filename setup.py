@@ -52,7 +52,7 @@ HOT = {
     ),
     "yunikorn/interface": ("delivery", "rm_partitions"),
     "plugins/yunikorn_service": ("measured_decisions",),
-    "plugins/yunikorn_lab/simulation": ("event_queue", "simulated_rm"),
+    "plugins/yunikorn_lab/simulation": ("continued_rm", "event_queue", "simulated_rm"),
     "plugins/yunikorn_lab/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),
 }
