@@ -19,7 +19,7 @@ from yunikorn_lab.simulation.workload import FOREVER, Workload, WorkloadApplicat
 if TYPE_CHECKING:
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn_foresight.arrivals_to_come import PastArrivals
-    from yunikorn_lab.simulation.continued_rm import RunTimeSource
+    from yunikorn_lab.simulation.adopted_application import RunTimeSource
     from yunikorn_lab.simulation.engine import Progress
     from yunikorn_lab.simulation.rm_state import Running, Submitted
 

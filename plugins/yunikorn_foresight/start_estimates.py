@@ -18,7 +18,7 @@ from yunikorn_foresight.drawn_run_times import KnownSpreads
 from yunikorn_foresight.forked_work import Children
 from yunikorn_foresight.interval_calibration import Ensemble, IntervalCalibration, Quantiles
 from yunikorn_foresight.replays import LIMITS, Replayed, ReplayPlan, learn_spreads
-from yunikorn_lab.simulation.continued_rm import spelled
+from yunikorn_lab.simulation.adopted_application import spelled
 from yunikorn_lab.simulation.workload import FOREVER, WorkloadApplication, WorkloadTaskGroup
 from yunikorn_snapshots.process_parts import partitions_of, sessions_of
 

@@ -26,7 +26,8 @@ from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.text import suggest
 from yunikorn_commands.input_source import InputChecks
-from yunikorn_lab.simulation.continued_rm import ContinuedRM, RunTimeSource, nodes_of, spelled
+from yunikorn_lab.simulation.adopted_application import RunTimeSource, spelled
+from yunikorn_lab.simulation.continued_rm import ContinuedRM, nodes_of
 from yunikorn_lab.simulation.engine import ManagerParts, Progress, Simulation
 from yunikorn_lab.simulation.explain_requests import ExplainRequest, ExplainRequests
 from yunikorn_lab.simulation.limit_waits import LimitWaits

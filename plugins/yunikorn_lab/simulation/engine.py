@@ -31,7 +31,8 @@ from yunikorn_lab.simulation.explain_requests import ExplainRequests, SimulatedC
 from yunikorn_lab.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn_lab.simulation.recorder import Recorder, Recorders
 from yunikorn_lab.simulation.report import Report, make_report
-from yunikorn_lab.simulation.simulated_rm import RegisteringCore, SimulatedRM
+from yunikorn_lab.simulation.rm_state import RegisteringCore
+from yunikorn_lab.simulation.simulated_rm import SimulatedRM
 from yunikorn_lab.simulation.survey import survey
 from yunikorn_lab.simulation.workload import RESTART, Reloaded, Workload
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
 from yunikorn.clock import MILLISECOND
 from yunikorn.errors import YunikornError
+from yunikorn.interface.callback import Callback
 from yunikorn.interface.constants import GANG_STEP_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
     AllocationAsk,
+    RegisterResourceManagerRequest,
+    RegisterResourceManagerResponse,
     UpdateRequest,
     UserGroupInformation,
 )
@@ -143,6 +146,16 @@ class Submitted:
         """Note an ask for `count` tasks of `group`."""
         self.asks[key] = SentAsk(key, group, count, moment)
         return self.asks[key]
+
+
+class RegisteringCore(Protocol):
+    """The part of the scheduler interface that a registration uses."""
+
+    def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: Callback
+    ) -> RegisterResourceManagerResponse:
+        """Register a resource manager."""
+        ...
 
 
 @attrs.define(eq=False)

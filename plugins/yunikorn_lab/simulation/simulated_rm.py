@@ -10,12 +10,10 @@ expects are sent at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 import attrs
 
 from yunikorn.clock import Clock
-from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
     Allocation,
     AllocationAsk,
@@ -23,7 +21,6 @@ from yunikorn.interface.messages import (
     AllocationRelease,
     PreemptionMode,
     RegisterResourceManagerRequest,
-    RegisterResourceManagerResponse,
     RejectedAllocationAsk,
     TerminationType,
     UpdatedApplication,
@@ -41,6 +38,7 @@ from yunikorn_lab.simulation.rm_state import (
     SUSPENDED,
     LateRequest,
     ProtocolError,
+    RegisteringCore,
     Running,
     SentAsk,
     Submitted,
@@ -78,16 +76,6 @@ PREEMPTION_MODES = [*_MODES]
 
 _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Termination types after which placeholders are asked for again."""
-
-
-class RegisteringCore(Protocol):
-    """The part of the scheduler interface that a registration uses."""
-
-    def register_resource_manager(
-        self, request: RegisterResourceManagerRequest, callback: Callback
-    ) -> RegisterResourceManagerResponse:
-        """Register a resource manager."""
-        ...
 
 
 class SimulatedRM:
