@@ -87,8 +87,8 @@ class RowWriter:
 
     def __init__(self, writer: HistoryWriter) -> None:
         self._writer = writer
-        self._settled = 0
-        """Blocks of allocations before this one have digests of their keys."""
+        self._settled = self._highest = 0
+        """Block before which all keys have digests, and the highest id of earlier runs, until those have."""
 
     def write(self, batch: RowBatch) -> None:
         """Write a batch in one transaction; rows of the same primary keys are replaced.
@@ -105,10 +105,10 @@ class RowWriter:
             for table, text in parts:
                 connection.execute(upsert(table, self._writer.dialect), {"rows": text})
             ids: Iterator[Any] = (row[0] for row in batch.rows.get(ALLOCATIONS.name, ()))
-            settled = settled_blocks(max(ids, default=0))
+            settled = settled_blocks(max(self._highest, *ids, 0))
             has_rest = settled > self._settled and write_blocks(connection, settled)
         if settled > self._settled and not has_rest:
-            self._settled = settled
+            self._settled, self._highest = settled, 0
 
     def write_parts(self, batch: RowBatch) -> list[RefusedRow]:
         """Write a batch without the rows that the database refuses, in many transactions; return those rows.
@@ -148,6 +148,7 @@ class RowWriter:
                 table.name: [tuple(row) for row in connection.execute(statement)]
                 for table, statement in _OPEN.items()
             }
+            self._highest = highest[ALLOCATIONS.name]
             names, shapes = (_ids(connection, table, highest[table.name], found) for table in (NAMES, SHAPES))
             return OpenRows(names, shapes, highest, found)
 

@@ -93,7 +93,7 @@ def _name_of(connection: Connection, tags: str | None) -> int:
 
 
 def search_keys(connection: Connection) -> None:
-    """Add the table of digests, which are written with the next rows, and indexes of places and ids."""
+    """Add the table of digests, which are written afterwards in steps, and indexes of places and ids."""
     index = 'CREATE INDEX applications_place ON applications ("partition", rm, submitted)'
     connection.execute(sa.text(index))
     connection.execute(sa.text("CREATE TABLE task_keys (block INTEGER PRIMARY KEY, digests TEXT NOT NULL)"))

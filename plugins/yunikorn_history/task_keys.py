@@ -49,9 +49,9 @@ def write_blocks(connection: Connection, settled: int) -> bool:
 
     Blocks whose allocations were removed are removed now and then.
     """
-    first = _first_block(connection)
     latest = connection.scalar(sa.select(func.max(_BLOCK)))
-    begin = first if latest is None else max(first, latest + 1)
+    # Of more ids than those of a step, there may be no rows: they were removed, or lost.
+    begin = _next_block(connection, 0 if latest is None else latest + 1)
     end = min(settled, begin + AT_ONCE)
     if begin >= end:
         return False
@@ -72,8 +72,10 @@ def _remove_blocks(connection: Connection, until: int) -> None:
     connection.execute(TASK_KEYS.delete().where(until > _BLOCK, empty))
 
 
-def _first_block(connection: Connection) -> int:
-    return int(connection.scalar(sa.select(func.min(_ID))) or 0) // BLOCK
+def _next_block(connection: Connection, block: int) -> int:
+    """Return the first block with allocations from a block on; that block if there is none."""
+    found = connection.scalar(sa.select(func.min(_ID)).where(block * BLOCK <= _ID))
+    return block if found is None else int(found) // BLOCK
 
 
 def _digest() -> ColumnElement[str]:

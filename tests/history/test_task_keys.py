@@ -11,12 +11,15 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
+from tests.history.test_store import rows_of
 from tests.history.written_history import START, WrittenHistory
 from yunikorn_history import record_search, task_keys
 from yunikorn_history.database import open_writer
 from yunikorn_history.history_tables import ALLOCATIONS, TASK_KEYS
 from yunikorn_history.page_queries import PageQueries
 from yunikorn_history.queries import HistoryQueries
+from yunikorn_history.row_writer import RowWriter
+from yunikorn_history.rows import RowBatch
 
 RNG = Random(1)
 KEYS = [str(uuid.UUID(int=RNG.getrandbits(128))) for _ in range(40)]
@@ -95,6 +98,24 @@ def test_digests_go_with_their_tasks(pages: PageQueries, location: str) -> None:
     assert write_blocks(location) == [0, 1, 4, 5]
     assert found(pages, KEYS[8]) == []
     assert found(pages, KEYS[21]) == [(KEYS[21], "Job-5")]
+
+
+def test_a_scheduler_without_tasks_writes_the_digests_of_earlier_ones_whatever_ids_are_missing(
+    pages: PageQueries, location: str
+) -> None:
+    writer = open_writer(location)
+    with writer.transaction() as connection:
+        connection.execute(TASK_KEYS.delete())
+        # A task that runs on is older than those that were removed.
+        connection.execute(ALLOCATIONS.delete().where(ALLOCATIONS.c.id.between(4, 19)))
+    rows = RowWriter(writer)
+    rows.load()
+    for _ in range(2):
+        rows.write(RowBatch())
+    writer.close()
+    assert {block for block, _ in rows_of(location, TASK_KEYS)} == {0, 5}
+    for place in (0, 20):
+        assert found(pages, KEYS[place]) == [(KEYS[place], f"Job-{place // 4}")]
 
 
 def test_searches_use_indexes(pages: PageQueries, location: str) -> None:
