@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
+
+from yunikorn_history.rows import clean_text
 
 Position = tuple[int, ...]
 """Key of the last record of a page: time and number; of usage and series, time and names."""
@@ -24,6 +28,11 @@ class HistoryScope:
     """Queues of these that are not seen, nor the queues below; deeper ones of `queues` are."""
 
 
+def _text() -> Any:
+    """Return a field for a text of any client, which a database may not take as it is."""
+    return attrs.field(default="", converter=clean_text)
+
+
 @attrs.frozen(kw_only=True)
 class HistoryFilter:
     """Records that a query wants; an empty text and None are no filter.
@@ -34,25 +43,25 @@ class HistoryFilter:
 
     since: int | None = None
     until: int | None = None
-    application: str = ""
+    application: str = _text()
     """Id of the application."""
     number: int | None = None
     """Number of one submission of an application."""
-    user: str = ""
-    group: str = ""
-    queue: str = ""
+    user: str = _text()
+    group: str = _text()
+    queue: str = _text()
     """Full path; the queues below are wanted, too."""
-    node: str = ""
-    rm: str = ""
+    node: str = _text()
+    rm: str = _text()
     """Id of the resource manager."""
-    partition: str = ""
-    state: str = ""
+    partition: str = _text()
+    state: str = _text()
     """Latest state of applications; outcome of actions."""
-    template: str = ""
+    template: str = _text()
     """Ids of applications without what differs from run to run."""
-    tag: str = ""
+    tag: str = _text()
     """`KEY=VALUE`, or `KEY` for any value."""
-    exit: str = ""
+    exit: str = _text()
     """Reason for which tasks ended, such as `STOPPED_BY_RM`."""
     preempted: bool | None = None
     bucket: str = "hour"

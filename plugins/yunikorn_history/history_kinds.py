@@ -20,7 +20,6 @@ from yunikorn.states import APPLICATION
 from yunikorn.text import listed, suggest
 from yunikorn_history import past_records
 from yunikorn_history.history_filter import HistoryFilter, Position
-from yunikorn_history.rows import clean_text
 from yunikorn_history.time_words import LATEST, parse_time
 
 TIMES = ("since", "until")
@@ -147,7 +146,6 @@ def _value(kind: HistoryKind, name: str, text: str, now: int, zone: tzinfo | Non
         raise ValueError(f"is for {listed(of)}")
     if name in TIMES:
         return parse_time(text, now, zone)
-    text = clean_text(text)
     if name == "queue":
         return text.lower()
     if name == "by":

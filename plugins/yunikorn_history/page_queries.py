@@ -21,6 +21,7 @@ from yunikorn_history.history_tables import (
 from yunikorn_history.past_records import PastMatch
 from yunikorn_history.queries import HistoryQueries
 from yunikorn_history.record_search import SERIES_OF, RecordSearch, with_series
+from yunikorn_history.rows import clean_text
 from yunikorn_history.sampled_series import merged_data
 
 Bucket = tuple[int, Mapping[str, Any]]
@@ -58,7 +59,7 @@ class PageQueries:
         with self._connections.connected() as fetched:
             search = HistorySearch(fetched, HistoryFilter(rm=rm, partition=partition))
             # Numbers, because SQLite would read the rows of all names in the order of time for a subquery.
-            where = [c.kind == code, c.name.in_(search.named(name)), c.level == level]
+            where = [c.kind == code, c.name.in_(search.named(clean_text(name))), c.level == level]
             where += [c.time >= since, c.time < until, *search.places(SERIES)]
             statement = sa.select(c.time, c.data).where(*where).order_by(c.time)
             parts = groupby(fetched.rows(statement), itemgetter(0))
@@ -68,7 +69,7 @@ class PageQueries:
     def is_charted(self, kind: str, name: str) -> bool:
         """Return True if a queue, user or node has a series."""
         with self._connections.connected() as fetched:
-            numbers = fetched.ids(sa.select(NAMES.c.id).where(NAMES.c.text == name))
+            numbers = fetched.ids(sa.select(NAMES.c.id).where(NAMES.c.text == clean_text(name)))
             return bool(with_series(fetched, kind, numbers, 1))
 
     def charted(self, kind: str, limit: int, scope: HistoryScope | None) -> list[str]:
@@ -93,4 +94,4 @@ class PageQueries:
     def search(self, text: str, limit: int, scope: HistoryScope | None) -> list[PastMatch]:
         """Return what contains a text, whatever the case of its letters; at most `limit` of each kind."""
         with self._connections.connected() as fetched:
-            return list(RecordSearch(fetched, text, limit, scope).found())
+            return list(RecordSearch(fetched, clean_text(text), limit, scope).found())

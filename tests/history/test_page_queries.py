@@ -98,6 +98,13 @@ def test_configuration_before_is_that_of_the_same_manager(pages: PageQueries) ->
     assert [pages.config_before(number) for number in (1, 2, 3, 9)] == [None, None, 1, None]
 
 
+def test_texts_that_no_database_takes_are_found_nowhere(pages: PageQueries) -> None:
+    for text in ("\0", "\ud800"):
+        assert pages.search(text, 9, None) == []
+        assert not pages.is_charted("queue", text)
+        assert pages.buckets("queue", text, 2, START, START + HOUR, (text, text)) == []
+
+
 def test_search_ignores_case_and_takes_no_wildcards(pages: PageQueries) -> None:
     def names(text: str, scope: HistoryScope | None = None, limit: int = 9) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

@@ -24,7 +24,6 @@ from yunikorn_history.history_kinds import (
     usual_bucket,
 )
 from yunikorn_history.past_records import GROUPS, PastApplication, PastConfig, PastMatch
-from yunikorn_history.rows import clean_text
 from yunikorn_rest.answers import Answer, RequestRefused
 from yunikorn_rest.endpoints import COUNT, Call, Endpoint, Query, Route
 from yunikorn_rest.kept_history import KeptHistory
@@ -171,7 +170,7 @@ def _list(kind: HistoryKind, summary: str) -> Endpoint:
 async def application(call: Call) -> Answer:
     """Latest submission of an application, or the submission with this number."""
     history, scope, text = _history(call), await scope_of(call), call.text("application")
-    wanted = [HistoryFilter(application=clean_text(text), scope=scope, limit=1)]
+    wanted = [HistoryFilter(application=text, scope=scope, limit=1)]
     if text.isascii() and text.isdigit() and len(text) < 19:
         wanted.append(HistoryFilter(number=int(text), scope=scope, limit=1))
     for one in wanted:
@@ -195,7 +194,7 @@ async def config(call: Call) -> Answer:
 @Route(HISTORY + "search", list[PastMatch], queries=(SEARCHED,), errors=(501,))
 async def search(call: Call) -> Answer:
     """Records of all kinds with a text, the best of each kind; none for an empty text."""
-    history, text = _history(call), clean_text(call.query(SEARCHED.name).strip()[:LONGEST_SEARCH])
+    history, text = _history(call), call.query(SEARCHED.name).strip()[:LONGEST_SEARCH]
     if not text:
         return await call.json([])
     from yunikorn_history.page_queries import PageQueries
