@@ -27,7 +27,7 @@ from yunikorn_history.history_tables import (
 )
 from yunikorn_history.packed_columns import PackedText
 from yunikorn_history.rows import Row, RowBatch, clean_text
-from yunikorn_history.task_keys import settled_blocks, write_blocks
+from yunikorn_history.task_keys import forget_blocks, settled_blocks, write_blocks
 
 LARGEST_PART = 64 << 20
 """Characters of JSON above which the texts of rows are cut."""
@@ -149,6 +149,7 @@ class RowWriter:
                 for table, statement in _OPEN.items()
             }
             self._highest = highest[ALLOCATIONS.name]
+            forget_blocks(connection, self._highest)
             names, shapes = (_ids(connection, table, highest[table.name], found) for table in (NAMES, SHAPES))
             return OpenRows(names, shapes, highest, found)
 

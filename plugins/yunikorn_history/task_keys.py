@@ -44,6 +44,11 @@ def settled_blocks(highest: int) -> int:
     return max(0, highest - UNSETTLED) // BLOCK
 
 
+def forget_blocks(connection: Connection, highest: int) -> None:
+    """Remove digests of ids that a process gives again, because the latest allocations were removed."""
+    connection.execute(TASK_KEYS.delete().where(settled_blocks(highest) <= _BLOCK))
+
+
 def write_blocks(connection: Connection, settled: int) -> bool:
     """Write digests of some blocks before the block `settled`; returns True if there are more to write.
 

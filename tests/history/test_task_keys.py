@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
-from tests.history.test_store import rows_of
+from tests.history.test_store import batch_of, made_row, rows_of
 from tests.history.written_history import START, WrittenHistory
 from yunikorn_history import record_search, task_keys
 from yunikorn_history.database import open_writer
@@ -116,6 +116,17 @@ def test_a_scheduler_without_tasks_writes_the_digests_of_earlier_ones_whatever_i
     assert {block for block, _ in rows_of(location, TASK_KEYS)} == {0, 5}
     for place in (0, 20):
         assert found(pages, KEYS[place]) == [(KEYS[place], f"Job-{place // 4}")]
+
+
+def test_tasks_with_the_ids_of_removed_ones_are_found(pages: PageQueries, location: str) -> None:
+    writer = open_writer(location)
+    with writer.transaction() as connection:
+        connection.execute(ALLOCATIONS.delete().where(ALLOCATIONS.c.id > 1))
+    rows = RowWriter(writer)
+    assert rows.load().highest[ALLOCATIONS.name] == 1
+    rows.write(batch_of((ALLOCATIONS, made_row(ALLOCATIONS, id=2, app=1, key="next"))))
+    writer.close()
+    assert found(pages, "next") == [("next", "Job-0")]
 
 
 def test_searches_use_indexes(pages: PageQueries, location: str) -> None:
