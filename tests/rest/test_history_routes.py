@@ -212,6 +212,10 @@ def test_users_see_their_own(tmp_path: Path) -> None:
     assert [one["operator"] for one in rest.ask("GET", "history/audit", VIEWER).json()] == ["vera"]
     assert rest.ask("GET", "history/audit?user=ann", VIEWER).json() == []
     assert rest.ask("GET", "history/applications/of-vera", VIEWER).status_code == 200
+    for user, seen_by in (("vera", (VIEWER, ADMIN)), ("ann", (ADMIN,))):
+        for token in (VIEWER, ADMIN):
+            matches = rest.ask("GET", f"history/search?q=task-{user}", token).json()
+            assert [one["text"] for one in matches] == [f"of-{user}"] * (token in seen_by)
     for name in ("of-ann", "2"):
         assert rest.ask("GET", f"history/applications/{name}", VIEWER).status_code == 404
     assert len(rest.ask("GET", "history/applications", ADMIN).json()) == 2
