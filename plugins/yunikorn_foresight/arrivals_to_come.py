@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn_lab.simulation.rng import Rng, streams
+from yunikorn_foresight.drawn_run_times import even_share
+from yunikorn_lab.simulation.rng import streams
 from yunikorn_lab.simulation.workload import WorkloadApplication
 
 DAY = 24 * 3600 * SECOND
@@ -30,15 +31,14 @@ class PastArrivals:
     """Applications with negative times, the latest last. A run time of `FOREVER` stands for that of the
     application with this id that still runs or waits."""
 
-    def again(self, seed: int, replay: int, horizon: int) -> RepeatedArrivals:
-        """Return arrivals up to the horizon (ns)."""
+    def again(self, seed: int, replay: int, replays: int, horizon: int) -> RepeatedArrivals:
+        """Return arrivals up to the horizon (ns) in one of so many replays, which are numbered from 0."""
         past = [one for one in self.applications if one.submit >= -LONGEST_PAST]
         span = -past[0].submit if len(past) >= FEWEST else 0
         if span <= 0:
             return RepeatedArrivals((), 1, 0, horizon)
-        return RepeatedArrivals(
-            past, span, _offset(span, streams(seed)(f"replay {replay} arrivals")), horizon
-        )
+        share = even_share(streams(seed)("arrivals"), replay, replays)
+        return RepeatedArrivals(past, span, _offset(span, share), horizon)
 
 
 @attrs.frozen
@@ -81,6 +81,6 @@ def first_id(again: WorkloadApplication) -> str:
     return again.id.rpartition("~")[0]
 
 
-def _offset(span: int, draw: Rng) -> int:
+def _offset(span: int, share: float) -> int:
     days = span // DAY
-    return (1 + int(draw() * days)) * DAY if days >= 2 else round((0.1 + 0.9 * draw()) * span)
+    return (1 + int(share * days)) * DAY if days >= 2 else round((0.1 + 0.9 * share) * span)

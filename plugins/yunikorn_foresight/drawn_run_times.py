@@ -2,7 +2,9 @@
 
 A task's remaining time is drawn around the median of its estimate, on a logarithmic scale, so that one in ten
 is below the lower and one in ten above the upper quantile. Half of the variance is common to all tasks of a
-user in one replay: who estimates badly, or runs longer than before, does so in all jobs at once.
+user in one replay: who estimates badly, or runs longer than before, does so in all jobs at once. The factors
+of a user are spread evenly over the replays (latin hypercube sampling: McKay, Beckman and Conover,
+Technometrics 1979), so that few replays have about the median of many.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn_lab.simulation.rng import streams
+from yunikorn_lab.simulation.rng import Rng, streams
 from yunikorn_lab.simulation.workload import FOREVER
 
 if TYPE_CHECKING:
@@ -97,11 +99,11 @@ def _spread_of(found: RunTime, age: float, limit: float | None) -> RunTimeSpread
 class DrawnRunTimes:
     """Run times of one replay."""
 
-    def __init__(self, spreads: KnownSpreads, seed: int, replay: int) -> None:
-        """Draw those of the replay with this number."""
+    def __init__(self, spreads: KnownSpreads, seed: int, replay: int, replays: int) -> None:
+        """Draw those of the replay with this number, of so many that are numbered from 0."""
         self._spreads = spreads
         self._streams = streams(seed)
-        self._replay = replay
+        self._replay, self._replays = replay, replays
         self._users: dict[str, float] = {}
         self._drawn: dict[tuple[str, str, int], int] = {}
 
@@ -119,7 +121,8 @@ class DrawnRunTimes:
     def _deviations(self, task: Task) -> float:
         user = self._users.get(task.app.user)
         if user is None:
-            user = self._users[task.app.user] = self._normal(f"user {task.app.user}")
+            share = even_share(self._streams(f"user {task.app.user}"), self._replay, self._replays)
+            user = self._users[task.app.user] = _NORMAL.inv_cdf(max(share, _LEAST))
         own = self._normal(f"task {task.app.id} {task.key}")
         found = COMMON * user + math.sqrt(1 - COMMON**2) * own
         return max(-MOST_DEVIATIONS, min(MOST_DEVIATIONS, found))
@@ -127,6 +130,13 @@ class DrawnRunTimes:
     def _normal(self, name: str) -> float:
         """Return the value of a standard normal distribution that a name has in this replay."""
         return _NORMAL.inv_cdf(max(self._streams(f"replay {self._replay} {name}")(), _LEAST))
+
+
+def even_share(rng: Rng, number: int, count: int) -> float:
+    """Return a number from 0 to 1 such that those of all numbers below `count` are spread evenly."""
+    order = [rng() for _ in range(count)]
+    within = [rng() for _ in range(count)]
+    return (sum(one < order[number] for one in order) + within[number]) / count
 
 
 class LimitRunTimes:

@@ -137,7 +137,9 @@ class EstimatingRecorder(Recorder):
         assert core is not None
         spreads = KnownSpreads()
         learn_spreads(core, spreads)
-        plan = ReplayPlan(wanted, spreads, PastArrivals(self._arrivals(moment)), HORIZON, self._seed)
+        plan = ReplayPlan(
+            wanted, spreads, PastArrivals(self._arrivals(moment)), HORIZON, self._replays, self._seed
+        )
         return [begin(partial(plan.run, core, number)).result() for number in range(self._replays)]
 
     def _arrivals(self, moment: int) -> list[WorkloadApplication]:

@@ -49,6 +49,8 @@ class ReplayPlan:
     arrivals: PastArrivals
     horizon: int
     """Time (ns) after which a replay ends."""
+    replays: int
+    """Number of replays that are made from that moment, to spread what is drawn over them."""
     seed: int = 0
     is_late: Callable[[], bool] = bool
     """Function that returns True when no time is left."""
@@ -60,8 +62,8 @@ class ReplayPlan:
         """
         began, is_cut = stopwatch(), False
         starts = Starts(self.wanted)
-        run_times: RunTimeSource = DrawnRunTimes(self.spreads, self.seed, number)
-        coming = self.arrivals.again(self.seed, number, self.horizon)
+        run_times: RunTimeSource = DrawnRunTimes(self.spreads, self.seed, max(number, 0), self.replays)
+        coming = self.arrivals.again(self.seed, max(number, 0), self.replays, self.horizon)
         if number == LIMITS:
             run_times, coming = LimitRunTimes(self.spreads), attrs.evolve(coming, past=())
         known = whole_run_times(coming.past, scheduler, run_times)

@@ -99,7 +99,7 @@ def start_estimates(
     learn_spreads(scheduler, spreads)
     arrivals = past_arrivals(scheduler)
     wanted = frozenset(app.id for _, _, app in waiting)
-    plan = ReplayPlan(wanted, spreads, arrivals, options.horizon, options.seed)
+    plan = ReplayPlan(wanted, spreads, arrivals, options.horizon, options.replays, options.seed)
     found = _replayed(plan, scheduler, options) if waiting else {}
     latest = found.pop(LIMITS, None)
     results = list(found.values())

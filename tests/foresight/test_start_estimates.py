@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import Run
 from yunikorn.clock import SECOND
@@ -15,13 +17,14 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn_foresight.arrivals_to_come import DAY, PastArrivals, first_id
-from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, RunTimeSpread
+from yunikorn_foresight.drawn_run_times import DrawnRunTimes, KnownSpreads, RunTimeSpread, even_share
 from yunikorn_foresight.estimate_calibration import calibrate
 from yunikorn_foresight.estimate_scores import scores_of
 from yunikorn_foresight.estimate_texts import EstimateTexts
 from yunikorn_foresight.forked_work import ForesightError, begin
 from yunikorn_foresight.interval_calibration import Ensemble, IntervalCalibration, Quantiles
 from yunikorn_foresight.start_estimates import EstimateOptions, StartEstimate, start_estimates
+from yunikorn_lab.simulation.rng import streams
 from yunikorn_lab.simulation.workload import (
     Workload,
     WorkloadApplication,
@@ -129,13 +132,19 @@ def test_tasks_of_one_user_are_drawn_alike(registry: Registry) -> None:
         apps = [at.partition.applications[f"a{number}"] for number in of]
         means = []
         for replay in range(60):
-            draws = DrawnRunTimes(spreads, 1, replay)
+            draws = DrawnRunTimes(spreads, 1, replay, 60)
             times = [draws.left(at, app.asks["t"], 0) for app in apps]
             means.append(sum(time > 1440 * SECOND for time in times) / len(times))
         mean = sum(means) / len(means)
         return sum((one - mean) ** 2 for one in means) / len(means)
 
     assert shares(range(1, 40, 2)) > 3 * shares(range(0, 40, 2))
+
+
+@given(count=st.integers(1, 40), seed=st.integers(0, 99))
+def test_what_is_drawn_for_all_replays_is_spread_evenly(count: int, seed: int) -> None:
+    shares = sorted(even_share(streams(seed)("user ann"), number, count) for number in range(count))
+    assert [int(share * count) for share in shares] == list(range(count))
 
 
 def test_arrivals_come_again_at_their_time_of_day() -> None:
@@ -145,11 +154,11 @@ def test_arrivals_come_again_at_their_time_of_day() -> None:
     past = PastArrivals(apps)
     times = {one.id: one.submit for one in apps}
     for replay in range(3):
-        again = list(past.again(1, replay, 5 * DAY))
+        again = list(past.again(1, replay, 3, 5 * DAY))
         assert len(again) == 20
         assert {(one.submit - times[first_id(one)]) % DAY for one in again} == {0}
         assert all(0 < one.submit <= 5 * DAY for one in again)
-    assert list(PastArrivals(apps[:4]).again(1, 1, DAY)) == []
+    assert list(PastArrivals(apps[:4]).again(1, 1, 3, DAY)) == []
 
 
 # -- calibration -------------------------------------------------------------------------------------------
