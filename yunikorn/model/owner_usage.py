@@ -92,7 +92,25 @@ class KeptUsage:
 
     def of(self, rm: str, partition: str) -> OwnerUsage:
         """Return the usage of a partition, which may be new."""
-        return self.by_partition.setdefault((rm, partition), OwnerUsage(self.now, self.start))
+        found = self.by_partition.get((rm, partition))
+        if found is None:
+            found = self.by_partition[rm, partition] = OwnerUsage(self.now, self.start)
+        return found
+
+    def enter(self, rm: str, partition: str) -> OwnerUsage:
+        """Return the usage for the partition of a session, which leaves when it ends."""
+        found = self.of(rm, partition)
+        found.sessions += 1
+        return found
+
+    def leave(self, rm: str, partition: str, *, was_open: bool) -> None:
+        """Pause the usage of a partition that is removed, and forget it if none is kept."""
+        found = self.of(rm, partition)
+        found.sessions -= 1
+        if was_open:
+            found.pause()
+        if not (found.sessions or found.is_kept):
+            del self.by_partition[rm, partition]
 
 
 class PolicyUsage(UsageView):
@@ -121,6 +139,8 @@ class OwnerUsage:
     def __init__(self, now: Callable[[], int], start: int = 0) -> None:
         """Create without usage; usage before `start` (ns) is credited later, if that is not 0."""
         self._now, self._start = now, start
+        self.sessions = 0
+        """Number of sessions that have the partition: more than one while one replaces another."""
         self._books: dict[WantedUsage, dict[str, _Account]] = {}
         self._holders: dict[Application, tuple[list[_Account], Tally]] = {}
         """Accounts of applications with allocations, and the amounts that they contain."""
@@ -130,6 +150,11 @@ class OwnerUsage:
         self._credits: list[UsageCredit] = []
         self._known = start
         """Time until which the usage of what has run before is known."""
+
+    @property
+    def is_kept(self) -> bool:
+        """True if there is usage, or may be."""
+        return bool(self._books or self._credits)
 
     @property
     def wanted(self) -> frozenset[WantedUsage]:

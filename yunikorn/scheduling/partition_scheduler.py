@@ -92,7 +92,8 @@ class PartitionScheduler:
         self.instances = PluginInstances(self.context, failures, calls=self.questions, shared=shared)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, self.partition.queues, clock, failures, rm)
-        usage = core_context.owner_usage.of(rm_id, config.name)
+        usage = core_context.owner_usage.enter(rm_id, config.name)
+        self._leave_usage = partial(core_context.owner_usage.leave, rm_id, config.name)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, self.partition, usage)
         self._is_open = False
         meter = self.partition.measurements
@@ -579,6 +580,7 @@ class PartitionScheduler:
         if not self._is_open:
             self.policies.plan.discard()
             partition.timers.close()
+            self._leave_usage(was_open=False)
             return
         self.submitted.close(reason)
         self.submitted_asks.close(reason)
@@ -592,4 +594,4 @@ class PartitionScheduler:
             self.questions.close()
         self.instances.close()
         partition.timers.close()
-        self.queue_policies.usage.pause()
+        self._leave_usage(was_open=True)

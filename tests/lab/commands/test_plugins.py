@@ -117,6 +117,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["run-time", "request"],
         ["run-time", "learned"],
         ["run-time", "file"],
+        ["run-time", "history"],
         ["door", "grpc"],
         ["door", "rest"],
         ["door", "record"],
