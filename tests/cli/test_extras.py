@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import configparser
 import re
+import subprocess
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -45,3 +47,37 @@ def test_the_error_names_the_distribution_the_purpose_and_the_remedy() -> None:
 def test_other_missing_modules_are_bugs() -> None:
     with pytest.raises(ModuleNotFoundError), importing_extra("grpc", "for --record"):
         raise ModuleNotFoundError(name="yunikorn_service.nothing")
+
+
+WITHOUT_EXTRAS = """
+import sys
+for package in {packages}:
+    sys.modules[package] = None
+from yunikorn.cli.main import main
+quickstart = "examples/quickstart"
+files = ["--config", quickstart + "/queues.yaml", "--workload", quickstart + "/workload.yaml"]
+assert main(["simulate", *files]) == 0
+for command in {commands}:
+    assert main([command, "--help"]) == 0, command
+"""
+
+
+@pytest.mark.slow
+def test_commands_of_a_plain_installation_work_without_any_extra(
+    run_python: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    packages = sorted({package for names in EXTRAS.values() for package in names} - {"google"})
+    commands = [
+        "compare",
+        "size",
+        "sweep",
+        "workload",
+        "validate",
+        "diff",
+        "place",
+        "plugins",
+        "schema",
+        "states",
+    ]
+    ran = run_python("-c", WITHOUT_EXTRAS.format(packages=packages, commands=commands), cwd=SETUP.parent)
+    assert (ran.returncode, ran.stderr.count("Error")) == (0, 0), ran.stderr

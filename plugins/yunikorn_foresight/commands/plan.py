@@ -29,7 +29,6 @@ from yunikorn_commands.plugin_files import CodePermission, trusting
 from yunikorn_foresight.plan_placements import live_submissions, past_submissions, placement_changes
 from yunikorn_foresight.plan_result import REFUSED, Plan
 from yunikorn_foresight.plan_state import leaving_queues, new_excesses
-from yunikorn_foresight.whatif import WhatIf
 from yunikorn_lab.commands.diff import in_words
 from yunikorn_lab.commands.run_options import executor_for, parse_moment, progress_of_runs, working
 from yunikorn_lab.commands.snapshot_option import assume_runtime_option, restored_from, snapshot_option
@@ -37,10 +36,12 @@ from yunikorn_lab.commands.workload import WorkloadSource, workload_options
 from yunikorn_lab.reporting.comparison import Drawn, compare
 from yunikorn_lab.reporting.comparison_texts import judge_comparison
 from yunikorn_lab.reporting.variants import VariantPlan
-from yunikorn_lab.simulation.continuation import FirstChanges
 from yunikorn_lab.simulation.workload import FOREVER, ConfigEvent
 from yunikorn_rest.commands.server_options import server_options
 
+with importing_extra("foresight", "for plans"):
+    from yunikorn_foresight.whatif import WhatIf
+    from yunikorn_lab.simulation.continuation import FirstChanges
 with importing_extra("web", "to ask a scheduler"):
     from yunikorn_rest.commands.fetched_snapshot import snapshot_file
 

@@ -13,17 +13,11 @@ import click
 from yunikorn.errors import UsageError
 from yunikorn_commands.config_input import folder_of
 from yunikorn_commands.config_source import LocatedText
+from yunikorn_commands.extras import importing_extra
 from yunikorn_commands.input_files import name_of
 from yunikorn_commands.option_groups import Decorator
 from yunikorn_commands.plugin_files import CodePermission
 from yunikorn_lab.commands.run_options import parse_moment
-from yunikorn_lab.simulation.continuation import (
-    FirstChanges,
-    continued,
-    restored,
-    waiting_and_running,
-    with_changes,
-)
 from yunikorn_lab.simulation.known_run_times import EstimatedRunTimes
 from yunikorn_lab.simulation.workload import FOREVER, ConfigEvent, Workload
 from yunikorn_snapshots.snapshot_errors import SnapshotError
@@ -54,6 +48,8 @@ assume_runtime_option = click.option(
 
 def restored_from(path: Path, registry: Registry) -> Scheduler:
     """Return the scheduler of a snapshot; raises `UsageError` if there is none that can be used."""
+    with importing_extra("foresight", "for snapshots"):
+        from yunikorn_lab.simulation.continuation import restored
     try:
         return restored(path, registry)
     except SnapshotError as error:
@@ -90,6 +86,13 @@ class SnapshotRun:
         `config` is another configuration, with its text.
         """
         scheduler = restored_from(path, registry)
+        from yunikorn_lab.simulation.continuation import (
+            FirstChanges,
+            continued,
+            waiting_and_running,
+            with_changes,
+        )
+
         run_times = EstimatedRunTimes(FOREVER if assumed is None else assumed)
         changes = FirstChanges()
         if config is not None:
