@@ -377,7 +377,7 @@ class Ask(WithSpec):
 
         Where placeholders are placed as a whole, real requests are no members.
         """
-        gang = self.app.whole_gang if self.placeholder or self.app.gang is None else None
+        gang: AtomicGang | None = self.app.whole_gang if self.placeholder or self.app.gang is None else None
         return gang if gang is None else gang.part_of(self.task_group)
 
     @property

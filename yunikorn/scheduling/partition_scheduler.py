@@ -116,7 +116,7 @@ class PartitionScheduler:
         self.held_applications = HeldApplications(
             self.partition, self.policies.admission, self._admitted, self.questions
         )
-        self.submitted = SubmittedApplications(
+        self.submitted: SubmittedApplications = SubmittedApplications(
             self.partition,
             self.policies,
             self.existing,
