@@ -31,8 +31,10 @@ class Child:
     def result(self, longest: float = 3600.0) -> Any:
         """Wait up to so many seconds for its result; raises `ForesightError` with its error."""
         content = b""
+        readable = select.poll()
+        readable.register(self.pipe, select.POLLIN | select.POLLHUP)
         try:
-            while select.select([self.pipe], [], [], longest)[0] and (part := os.read(self.pipe, 1 << 20)):
+            while readable.poll(longest * 1000) and (part := os.read(self.pipe, 1 << 20)):
                 content += part
         finally:
             with suppress(ProcessLookupError):

@@ -190,7 +190,7 @@ def _notes(
             " what they had not placed counts as later than the horizon: give more by --within"
         )
     if spreads.unknown:
-        taken = "are taken to run on for ever" if options.assumed >= FOREVER else "run for the assumed time"
+        taken = "are taken never to end" if options.assumed >= FOREVER else "run for the assumed time"
         yield (
             f"no estimator knows the run times of {spreads.unknown:,} requests and tasks, which {taken}:"
             " name estimators in the configuration, or give --assume-runtime"

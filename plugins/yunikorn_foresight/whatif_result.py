@@ -167,7 +167,7 @@ def find_differences(
         app: with_changes.preempted.get(app, 0) - without.preempted.get(app, 0)
         for app in {**without.preempted, **with_changes.preempted}
     }
-    nobody = AppOwner("", "")
+    unknown = AppOwner("", "")
 
     def by(name_of: Callable[[str], str], *, are_apps: bool = False) -> list[StartDifferences]:
         groups: dict[str, list[str]] = {}
@@ -177,14 +177,14 @@ def find_differences(
         for name, apps in groups.items():
             own = (pair for app in apps for pair in pairs.get(app, ()))
             row = _differences(name, own, sum(preempted.get(app, 0) for app in apps))
-            owner = owners.get(name, nobody) if are_apps else nobody
+            owner = owners.get(name, unknown) if are_apps else unknown
             rows.append(attrs.evolve(row, user=owner.user, queue=owner.queue))
         return sorted((one for one in rows if one.is_affected), key=lambda one: (one.weight, one.name))
 
     return (
         by(lambda app: app, are_apps=True),
-        by(lambda app: owners.get(app, nobody).queue),
-        by(lambda app: owners.get(app, nobody).user),
+        by(lambda app: owners.get(app, unknown).queue),
+        by(lambda app: owners.get(app, unknown).user),
     )
 
 

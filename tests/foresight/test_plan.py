@@ -112,7 +112,7 @@ def test_refused_configuration_has_the_status_of_a_refusal(call: Call) -> None:
 
 
 def test_bad_calls_have_the_status_of_a_refusal(call: Call, tmp_path: Path) -> None:
-    assert call(CONFIG, "--rm", "nobody")[0] == 1
+    assert call(CONFIG, "--rm", "other")[0] == 1
     assert call(CONFIG, "--no-such-option")[0] == 1
     (tmp_path / "now.snapshot").write_bytes(b"nothing")
     status, out, err = call(CONFIG)

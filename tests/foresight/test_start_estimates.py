@@ -82,7 +82,7 @@ def test_without_limits_and_run_times_nothing_is_promised(registry: Registry) ->
     assert [one.latest for one in found.applications] == [None, None]
     assert {one.first.low for one in found.applications} == {math.inf}
     assert found.notes[0] == (
-        "no estimator knows the run times of 3 requests and tasks, which are taken to run on for ever:"
+        "no estimator knows the run times of 3 requests and tasks, which are taken never to end:"
         " name estimators in the configuration, or give --assume-runtime"
     )
 
